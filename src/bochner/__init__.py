@@ -1,0 +1,7 @@
+"""Kernels that are learned: fast feature maps for scikit-learn."""
+
+from bochner.spectral.features import FourierFeatures
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["FourierFeatures"]

@@ -1,0 +1,367 @@
+"""The three operations on this machine's cores, for dense and sparse rows.
+
+The work is cut into tiles of about 2^18 phases. A thread fills a tile with a matrix product,
+turns it into cosines and sines while it is still in cache, and either leaves them in the result
+(`features`) or reduces them at once (the sums). Scratch memory is a few tiles a thread, whatever
+the number of rows and frequencies.
+
+How the work is cut depends on the shapes and the memory budget alone, and partial sums are added
+in a fixed order, so the number of threads does not change a single bit of the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from bochner.engine.threads import default_threads, ordered_map
+
+Array = NDArray[Any]
+
+_TILE = 2**18  # phases a tile: a megabyte in float32, about a core's second-level cache
+_WIDEST = 2048  # frequencies a tile
+_CHUNK_WORK = 2**23  # multiply-adds a task at least, so that handing it out costs nothing
+_TASKS = 64  # enough to share out evenly
+_LONGEST = 4096  # rows a task at most, so that a file is read once and in order
+_DEFAULT_BUDGET = 2**26
+
+
+class Rows(Protocol):
+    """What the operations need to know about the rows of X."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    density: float
+
+    def phases(self, rows: slice, W: Array, columns: slice, out: Array) -> None:
+        """``out = X[rows] @ W[:, columns]``."""
+
+    def exact_phases(self, rows: Array, W: Array, columns: slice) -> NDArray[np.float64]:
+        """``X[rows] @ W[:, columns]`` in float64."""
+        ...
+
+    def add_transposed(self, rows: slice, M: Array, total: NDArray[np.float64]) -> None:
+        """``total += X[rows].T @ M``."""
+
+
+class DenseRows:
+    """Rows of a dense array, in any memory order, possibly mapped from a file."""
+
+    density = 1.0
+
+    def __init__(self, X: Array, dtype: np.dtype[Any]) -> None:
+        self._X, self.dtype, self.shape = X, dtype, (X.shape[0], X.shape[1])
+
+    def _block(self, rows: slice) -> Array:
+        return np.asarray(self._X[rows], dtype=self.dtype)
+
+    def phases(self, rows: slice, W: Array, columns: slice, out: Array) -> None:
+        np.matmul(self._block(rows), W[:, columns], out=out)
+
+    def exact_phases(self, rows: Array, W: Array, columns: slice) -> NDArray[np.float64]:
+        return np.asarray(self._X[rows], np.float64) @ W[:, columns].astype(np.float64)
+
+    def add_transposed(self, rows: slice, M: Array, total: NDArray[np.float64]) -> None:
+        total += self._block(rows).T @ M
+
+
+class SparseRows:
+    """Rows of a CSR matrix; never made dense."""
+
+    def __init__(self, X: Any, dtype: np.dtype[Any]) -> None:
+        self._X = X.astype(dtype, copy=False)
+        self.dtype, self.shape = dtype, (X.shape[0], X.shape[1])
+        self.density = X.nnz / max(1, X.shape[0] * X.shape[1])
+
+    def phases(self, rows: slice, W: Array, columns: slice, out: Array) -> None:
+        from bochner.engine.compiled import csr_product
+
+        X = self._X
+        first, stop = columns.start, columns.stop
+        csr_product(X.data, X.indices, X.indptr, rows.start, W, first, stop, out)
+
+    def exact_phases(self, rows: Array, W: Array, columns: slice) -> NDArray[np.float64]:
+        X, weights = self._X[rows].astype(np.float64), W[:, columns]
+        used = np.unique(X.indices)  # a few rows touch few of the columns
+        exact: NDArray[np.float64] = X[:, used] @ weights[used].astype(np.float64)
+        return exact
+
+    def add_transposed(self, rows: slice, M: Array, total: NDArray[np.float64]) -> None:
+        from bochner.engine.compiled import csr_transposed_product
+
+        X = self._X
+        csr_transposed_product(X.data, X.indices, X.indptr, rows.start, M, total)
+
+
+def as_rows(X: Any) -> Rows:
+    """Wrap `X`; integers and booleans are computed in float64, float16 in float32."""
+    dtype = np.dtype(X.dtype)
+    if dtype.kind not in "fiub":
+        raise TypeError(f"X must hold real numbers, got dtype {dtype}.")
+    if dtype == np.float16:
+        dtype = np.dtype(np.float32)
+    elif dtype != np.float32:
+        dtype = np.dtype(np.float64)
+    if sparse.issparse(X):
+        return SparseRows(X.tocsr(), dtype)
+    return DenseRows(X, dtype)
+
+
+class _Scratch(threading.local):
+    """Named buffers that a thread keeps from tile to tile, so that pages are touched once."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, Array] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            buffer = self._buffers[name] = np.empty(size, dtype)
+        return buffer[:size].reshape(shape)
+
+
+class _Tile(NamedTuple):
+    """Where the cosines and sines of a tile are: two windows of a C-contiguous array."""
+
+    array: Array
+    rows: slice
+    cosine: int
+    sine: int
+    width: int
+
+    @classmethod
+    def kept(cls, keep: Array, rows: slice, columns: slice) -> _Tile:
+        """The place of a tile in ``[cos(X W) | sin(X W)]``."""
+        sine = keep.shape[1] // 2 + columns.start
+        return cls(keep, rows, columns.start, sine, columns.stop - columns.start)
+
+    @property
+    def cosines(self) -> Array:
+        return self.array[self.rows, self.cosine : self.cosine + self.width]
+
+    @property
+    def sines(self) -> Array:
+        return self.array[self.rows, self.sine : self.sine + self.width]
+
+
+class _Waves:
+    """Cosines and sines of ``X W + offset``, tile by tile."""
+
+    def __init__(
+        self, rows: Rows, W: Array, scale: ArrayLike = 1.0, offset: ArrayLike | None = None
+    ) -> None:
+        self.rows, self.dtype = rows, rows.dtype
+        self.n_rows, self.n_features = rows.shape
+        self.W = np.ascontiguousarray(W, self.dtype)
+        self.n_frequencies = self.W.shape[1]
+        self.scale = np.ascontiguousarray(np.broadcast_to(scale, self.n_frequencies), self.dtype)
+        self.offset = None if offset is None else np.asarray(offset, self.dtype)
+        self.scratch = _Scratch()
+
+    def tasks(self, bytes_per_chunk: int, memory_budget: int) -> list[tuple[slice, slice]]:
+        """Cut the work into (rows, columns), rows in order so that a file is read once.
+
+        `bytes_per_chunk` is what the partial result of one chunk of rows takes; chunks are
+        made longer until all of them together stay within the budget.
+        """
+        n, d, N = self.n_rows, self.n_features, self.n_frequencies
+        if n == 0 or N == 0:
+            return []
+        widths = _slices(N, _even(N, _WIDEST, multiple=16))
+        width = widths[0].stop
+        work = n * width * (d * self.rows.density + 8)
+        wanted = min(work / _CHUNK_WORK, _TASKS / len(widths))
+        rows = min(math.ceil(n / 2 ** int(math.log2(max(1.0, wanted)))), _LONGEST)
+        if bytes_per_chunk:
+            rows = max(rows, math.ceil(n / max(1, memory_budget // bytes_per_chunk)))
+        if rows > _height(width):
+            rows = _even(n, rows, multiple=_height(width))
+        return [(r, c) for r in _slices(n, rows) for c in widths]
+
+    def tiles(self, rows: slice, columns: slice) -> Iterator[slice]:
+        height = _height(columns.stop - columns.start)
+        for piece in _slices(rows.stop - rows.start, height):
+            yield slice(rows.start + piece.start, rows.start + piece.stop)
+
+    def write(self, rows: slice, columns: slice, tile: _Tile) -> None:
+        """Compute the cosines and sines of ``X[rows] W[:, columns]`` into `tile`."""
+        from bochner.engine.compiled import sincos_tile
+
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        phases = self.scratch.array("phases", (height, width), self.dtype)
+        flags = self.scratch.array("flags", (height,), np.dtype(np.bool_))
+        self.rows.phases(rows, self.W, columns, phases)
+        if self.offset is not None:
+            phases += self.offset[columns]
+        scale = self.scale[columns]
+        sincos_tile(phases, scale, tile.array, tile.rows.start, tile.cosine, tile.sine, flags)
+
+        if flags.any():
+            large = np.flatnonzero(flags)
+            if self.dtype == np.float32:
+                exact = self.rows.exact_phases(rows.start + large, self.W, columns)
+                if self.offset is not None:
+                    exact += self.offset[columns]
+            else:
+                exact = phases[large]
+            tile.cosines[large] = scale * np.cos(exact)
+            tile.sines[large] = scale * np.sin(exact)
+
+    def tile(self, rows: slice, columns: slice, keep: Array | None = None) -> _Tile:
+        """Compute a tile, into `keep` if given, else into scratch memory."""
+        if keep is None:
+            height, width = rows.stop - rows.start, columns.stop - columns.start
+            waves = self.scratch.array("waves", (height, 2 * width), self.dtype)
+            tile = _Tile(waves, slice(0, height), 0, width, width)
+        else:
+            tile = _Tile.kept(keep, rows, columns)
+        self.write(rows, columns, tile)
+        return tile
+
+
+def _height(width: int) -> int:
+    return max(_TILE // width, 64)
+
+
+def _even(total: int, largest: int, multiple: int) -> int:
+    """The length of the fewest equal pieces of `total` that are at most `largest` long."""
+    length = math.ceil(total / math.ceil(total / largest))
+    return math.ceil(length / multiple) * multiple
+
+
+def _slices(total: int, length: int) -> list[slice]:
+    return [slice(i, min(i + length, total)) for i in range(0, total, length)]
+
+
+def features(
+    X: Any,
+    W: Array,
+    *,
+    scale: ArrayLike,
+    offset: ArrayLike | None,
+    out: Array | None,
+    n_threads: int | None,
+    memory_budget: int | None,  # the scratch memory is a few tiles, whatever the budget
+) -> Array:
+    waves = _Waves(as_rows(X), W, scale, offset)
+    N = waves.n_frequencies
+    shape = (waves.n_rows, 2 * N if offset is None else N)
+    if out is None:
+        out = np.empty(shape, waves.dtype)
+    elif out.shape != shape or out.dtype != waves.dtype or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out must be a C-contiguous {waves.dtype} array of shape {shape}, got "
+            f"{'a' if out.flags.c_contiguous else 'a non-contiguous'} {out.dtype} array of "
+            f"shape {out.shape}."
+        )
+    result = out
+
+    def work(task: tuple[slice, slice]) -> None:
+        rows, columns = task
+        for tile in waves.tiles(rows, columns):
+            if offset is None:
+                waves.tile(tile, columns, keep=result)
+            else:
+                result[tile, columns] = waves.tile(tile, columns).cosines
+
+    for _ in ordered_map(work, waves.tasks(0, 0), n_threads or default_threads()):
+        pass
+    return out
+
+
+def _sums(
+    waves: _Waves, A: Array, keep: Array | None, n_threads: int, memory_budget: int
+) -> NDArray[np.complex128]:
+    n_columns = A.shape[1]
+    total = np.zeros((waves.n_frequencies, n_columns), np.complex128)
+    tasks = waves.tasks(total.nbytes, memory_budget)
+
+    def work(task: tuple[slice, slice]) -> NDArray[np.complex128]:
+        rows, columns = task
+        partial = np.zeros((columns.stop - columns.start, n_columns), np.complex128)
+        for tile in waves.tiles(rows, columns):
+            wave = waves.tile(tile, columns, keep)
+            weights = np.asarray(A[tile], waves.dtype).T
+            partial.real += (weights @ wave.cosines).T
+            partial.imag += (weights @ wave.sines).T
+        return partial
+
+    for (_, columns), partial in zip(tasks, ordered_map(work, tasks, n_threads), strict=True):
+        total[columns] += partial
+    return total
+
+
+def fourier_sums(
+    X: Any, W: Array, A: Array, *, n_threads: int | None, memory_budget: int | None
+) -> NDArray[np.complex128]:
+    waves = _Waves(as_rows(X), W)
+    return _sums(
+        waves, A, None, n_threads or default_threads(), memory_budget or _DEFAULT_BUDGET
+    )
+
+
+def potential_and_gradient(
+    X: Any,
+    W: Array,
+    A: Array,
+    signs: NDArray[np.float64],
+    *,
+    sums: NDArray[np.complex128] | None,
+    n_threads: int | None,
+    memory_budget: int | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    from bochner.engine.compiled import slope_tile
+
+    waves = _Waves(as_rows(X), W)
+    budget, n_threads = memory_budget or _DEFAULT_BUDGET, n_threads or default_threads()
+    # The gradient needs the sums first, then the same cosines and sines again: keep them where
+    # all of them fit into the budget (small searches), compute them twice where they do not.
+    keep = None
+    if sums is None:
+        shape = (waves.n_rows, 2 * waves.n_frequencies)
+        if math.prod(shape) * waves.dtype.itemsize <= budget:
+            keep = np.empty(shape, waves.dtype)
+        sums = _sums(waves, A, keep, n_threads, budget)
+    potential = (sums.real**2 + sums.imag**2) @ signs
+
+    # grad v = X^T M with M = (A u) cos - (A v) sin, u = 2 s Im F, v = 2 s Re F
+    with_cosine = np.ascontiguousarray((2 * signs * sums.imag).T, waves.dtype)
+    with_sine = np.ascontiguousarray((2 * signs * sums.real).T, waves.dtype)
+    gradient = np.zeros((waves.n_features, waves.n_frequencies))
+    tasks = waves.tasks(gradient.nbytes, budget)
+
+    def work(task: tuple[slice, slice]) -> NDArray[np.float64]:
+        rows, columns = task
+        width = columns.stop - columns.start
+        partial = np.zeros((waves.n_features, width))
+        for tile in waves.tiles(rows, columns):
+            if keep is None:
+                wave = waves.tile(tile, columns)
+            else:
+                wave = _Tile.kept(keep, tile, columns)
+            weights = np.ascontiguousarray(A[tile], waves.dtype)
+            M = waves.scratch.array("phases", (len(weights), width), waves.dtype)
+            slope_tile(
+                weights,
+                with_cosine,
+                with_sine,
+                columns.start,
+                wave.array,
+                wave.rows.start,
+                wave.cosine,
+                wave.sine,
+                M,
+            )
+            waves.rows.add_transposed(tile, M, partial)
+        return partial
+
+    for (_, columns), partial in zip(tasks, ordered_map(work, tasks, n_threads), strict=True):
+        gradient[:, columns] += partial
+    return potential, gradient

@@ -1,0 +1,249 @@
+"""The contract of the three operations, and the choice of where they run.
+
+==================  ====================================================================
+type of ``X``       where it runs
+==================  ====================================================================
+NumPy array or      :mod:`bochner.engine.cpu`; memory-mapped files are read block by
+memory map          block
+SciPy sparse        :mod:`bochner.engine.cpu`, in CSR form, never made dense
+array-API array     :mod:`bochner.engine.device`, on the array's own device (PyTorch,
+                    CuPy, ...)
+dask array          :mod:`bochner.engine.cluster`, each block by the rules above
+==================  ====================================================================
+
+Everywhere ``W`` is ``(d, N)``, one frequency a column, and the arithmetic is done in the dtype
+of ``X`` (float32 or float64; integers count as float64, float16 as float32) with sums over rows
+accumulated in float64. The answer is the same to rounding in any place, for any chunking and any
+number of threads.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+
+def is_dask(X: Any) -> bool:
+    """Whether `X` is a dask collection; does not import dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def is_host(X: Any) -> bool:
+    """Whether `X` is a NumPy array or a SciPy sparse matrix."""
+    return isinstance(X, np.ndarray) or sparse.issparse(X)
+
+
+def is_device(X: Any) -> bool:
+    """Whether `X` is an array of another array-API library, such as a PyTorch tensor."""
+    return hasattr(X, "__dlpack__") and not is_host(X)
+
+
+def place_of(X: Any) -> ModuleType:
+    """The module of the engine that can work on `X` where it is."""
+    if is_host(X):
+        return import_module("bochner.engine.cpu")
+    if is_dask(X):
+        return import_module("bochner.engine.cluster")
+    if is_device(X):
+        try:
+            return import_module("bochner.engine.device")
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"{type(X).__module__} arrays need the package array-api-compat: "
+                "pip install array-api-compat"
+            ) from error
+    raise TypeError(
+        "X must be a NumPy array, a SciPy sparse matrix, an array-API array such as a "
+        f"PyTorch tensor, or a dask array, got {type(X).__name__}."
+    )
+
+
+def _check_shapes(X: Any, W: Any) -> None:
+    for name, array in (("X", X), ("W", W)):
+        if len(array.shape) != 2:
+            raise ValueError(f"{name} must have two dimensions, got shape {tuple(array.shape)}.")
+    if X.shape[1] != W.shape[0]:
+        raise ValueError(
+            f"X has {X.shape[1]} columns but W has {W.shape[0]} rows: W holds one frequency "
+            "of X's space in each column."
+        )
+
+
+def _check_coefficients(X: Any, A: Any) -> tuple[Any, bool]:
+    """Coefficients as two dimensions, and whether they came as one."""
+    if not hasattr(A, "shape"):
+        A = np.asarray(A)
+    if len(A.shape) not in (1, 2):
+        raise ValueError(f"A must have one or two dimensions, got shape {tuple(A.shape)}.")
+    # A dask array made from a table does not know its length (NaN): nothing to compare.
+    if X.shape[0] != A.shape[0] and X.shape[0] == X.shape[0] and A.shape[0] == A.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows but A has {A.shape[0]}.")
+    return (A[:, None], True) if len(A.shape) == 1 else (A, False)
+
+
+def features(
+    X: Any,
+    W: Any,
+    *,
+    scale: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    out: Any = None,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> Any:
+    """Fourier features ``scale * [cos(X W) | sin(X W)]``.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, of any type in the table above.
+    W : array of shape (d, N)
+        Frequencies, one a column.
+    scale : float or array of shape (N,), default=``N ** -0.5``
+        Amplitude of each frequency. The default makes every row a unit vector.
+    offset : array of shape (N,), optional
+        With an offset the result is ``scale * cos(X W + offset)``, one column a frequency.
+    out : array, optional
+        Where to write the result, for instance a memory-mapped file. NumPy and sparse `X` only.
+    n_threads : int, optional
+        CPU threads; by default as many as BLAS may use.
+    memory_budget : int, optional
+        Bytes of scratch memory on a device. The CPU needs a few megabytes a thread at any size.
+
+    Returns
+    -------
+    array of shape (n, 2 N), or (n, N) with an offset
+        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine import features
+    >>> features(np.zeros((1, 3)), np.ones((3, 2))).round(3)
+    array([[0.707, 0.707, 0.   , 0.   ]])
+    """
+    _check_shapes(X, W)
+    if scale is None:
+        scale = max(1, W.shape[1]) ** -0.5
+    place = place_of(X)
+    if out is not None and not is_host(X):
+        raise ValueError("out is for NumPy and sparse X only.")
+    return place.features(
+        X,
+        W,
+        scale=scale,
+        offset=offset,
+        out=out,
+        n_threads=n_threads,
+        memory_budget=memory_budget,
+    )
+
+
+def fourier_sums(
+    X: Any,
+    W: Any,
+    A: Any,
+    *,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> Any:
+    """Weighted Fourier sums ``F[m, k] = sum_i A[i, k] exp(1j <w_m, x_i>)``.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, of any type in the table above.
+    W : array of shape (d, N)
+        Frequencies, one a column.
+    A : array of shape (n,) or (n, k)
+        Real coefficients, one column a sum.
+    n_threads : int, optional
+        CPU threads; by default as many as BLAS may use.
+    memory_budget : int, optional
+        Bytes of scratch memory.
+
+    Returns
+    -------
+    complex array of shape (N,) or (N, k)
+        On the device of `X`; for dask a NumPy array, computed in one pass over the blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine import fourier_sums
+    >>> X = np.array([[0.0], [np.pi]])
+    >>> fourier_sums(X, np.array([[0.0, 1.0]]), [1.0, 1.0]).round(12).real
+    array([2., 0.])
+    """
+    _check_shapes(X, W)
+    A, squeeze = _check_coefficients(X, A)
+    sums = place_of(X).fourier_sums(X, W, A, n_threads=n_threads, memory_budget=memory_budget)
+    return sums[:, 0] if squeeze else sums
+
+
+def potential_and_gradient(
+    X: Any,
+    W: Any,
+    A: Any,
+    *,
+    signs: ArrayLike | None = None,
+    sums: Any = None,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> tuple[Any, Any]:
+    r"""The Fourier potential at every frequency, and its gradient.
+
+    With :math:`F_k(w) = \sum_i A_{ik} e^{i \langle w, x_i \rangle}`,
+
+    .. math::
+
+        v(w) = \sum_k s_k |F_k(w)|^2, \qquad
+        \nabla v(w) = 2 \sum_k s_k \sum_i A_{ik}\, x_i
+            \bigl(\mathrm{Im} F_k \cos \langle w, x_i \rangle
+                 - \mathrm{Re} F_k \sin \langle w, x_i \rangle\bigr).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, of any type in the table above.
+    W : array of shape (d, N)
+        Frequencies, one a column.
+    A : array of shape (n,) or (n, k)
+        Real coefficients.
+    signs : array of shape (k,), optional
+        The signs (or weights) ``s``; ones by default.
+    sums : complex array of shape (N, k), optional
+        The sums of all rows, when `X` and `A` are only a part of them. The gradient is then
+        this part's share: the shares of all parts add up to the gradient.
+    n_threads, memory_budget : int, optional
+        As in :func:`fourier_sums`. Where all cosines and sines fit into the budget they are
+        kept between the two passes, otherwise they are computed twice.
+
+    Returns
+    -------
+    potential : float64 array of shape (N,)
+    gradient : float64 array of shape (d, N)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine import potential_and_gradient
+    >>> potential, gradient = potential_and_gradient(
+    ...     np.array([[0.0], [1.0]]), np.array([[0.5]]), [1.0, 1.0])
+    >>> potential.round(6), gradient.round(6)         # 2 + 2 cos w, and -2 sin w
+    (array([3.755165]), array([[-0.958851]]))
+    """
+    _check_shapes(X, W)
+    A, _ = _check_coefficients(X, A)
+    s = np.ones(A.shape[1]) if signs is None else np.asarray(signs, dtype=np.float64)
+    if s.shape != (A.shape[1],):
+        raise ValueError(f"signs must have shape ({A.shape[1]},), got {s.shape}.")
+    place = place_of(X)
+    return place.potential_and_gradient(  # type: ignore[no-any-return]
+        X, W, A, s, sums=sums, n_threads=n_threads, memory_budget=memory_budget
+    )

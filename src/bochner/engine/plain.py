@@ -1,0 +1,49 @@
+"""The three operations written as their formulas: slow, memory-hungry, and easy to read.
+
+Nothing in the package calls these. They are the oracle that every fast path is tested against,
+and the baseline that the benchmarks measure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+
+def _float64(X: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+def features(
+    X: ArrayLike, W: ArrayLike, scale: ArrayLike = 1.0, offset: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """``scale * [cos(X W) | sin(X W)]``, or ``scale * cos(X W + offset)`` with an offset."""
+    phases = _float64(X) @ _float64(W)
+    if offset is not None:
+        return scale * np.cos(phases + offset)
+    return np.hstack([scale * np.cos(phases), scale * np.sin(phases)])
+
+
+def fourier_sums(X: ArrayLike, W: ArrayLike, A: ArrayLike) -> NDArray[np.complex128]:
+    """``F[m, k] = sum_i A[i, k] exp(1j <w_m, x_i>)``."""
+    sums: NDArray[np.complex128] = np.exp(1j * (_float64(X) @ _float64(W))).T @ _float64(A)
+    return sums
+
+
+def potential_and_gradient(
+    X: ArrayLike, W: ArrayLike, A: ArrayLike, signs: ArrayLike = 1.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``v(w) = sum_k s_k |F_k(w)|^2`` and its gradient in `w`, one column a frequency."""
+    X, W, A = _float64(X), _float64(W), _float64(A).reshape(len(A), -1)  # type: ignore[arg-type]
+    signs = np.broadcast_to(np.asarray(signs, dtype=np.float64), A.shape[1])
+    sums = fourier_sums(X, W, A)
+    potential = np.zeros(W.shape[1])
+    gradient = np.zeros(W.shape)
+    for m in range(W.shape[1]):
+        waves = np.exp(1j * (X @ W[:, m]))
+        for k in range(A.shape[1]):
+            potential[m] += signs[k] * abs(sums[m, k]) ** 2
+            slope = ((1j * A[:, k] * waves)[:, None] * X).sum(axis=0)  # dF_k / dw
+            gradient[:, m] += signs[k] * 2 * (np.conj(sums[m, k]) * slope).real
+    return potential, gradient

@@ -1,0 +1,121 @@
+"""One Python thread per core, each with a single-threaded BLAS.
+
+A multi-threaded BLAS and a pool of Python threads fight for the same cores. Here the pool wins:
+while any of our parallel regions is open, BLAS is held to one thread, and each pool thread runs
+its matrix product and its compiled loop on a block that stays in its own cache.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def default_threads() -> int:
+    """The number of threads the caller's BLAS may use now.
+
+    So a limit set by the environment, by joblib in a worker process, or by
+    ``threadpoolctl.threadpool_limits`` holds for us too, and a second caller that arrives while
+    our own region is open gets one thread instead of oversubscribing.
+    """
+    limits = [library.num_threads for library in _blas().lib_controllers]
+    return min(limits, default=os.cpu_count() or 1)
+
+
+class _SingleThreadedBlas:
+    """Hold BLAS at one thread while at least one region is open.
+
+    Nested ``threadpool_limits`` from concurrent threads restore each other's values; counting
+    the open regions restores the caller's value once, when the last one closes.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._open == 0:
+                self._limit = _blas().limit(limits=1)
+            self._open += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            self._open -= 1
+            if self._open == 0:
+                self._limit.restore_original_limits()
+
+
+_single_threaded_blas = _SingleThreadedBlas()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """The threads that help the calling one, kept for the life of the process."""
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="bochner")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork: the child makes its own
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def ordered_map(
+    work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int
+) -> Iterator[Result]:
+    """Yield ``work(task)`` in the order of `tasks`, computed by `n_threads` threads.
+
+    The order is what makes sums reproducible: a reduction over the results adds them in the
+    same order on any number of threads. The calling thread works too. When the consumer stops
+    early or is interrupted, tasks that have not begun are dropped.
+    """
+    n_threads = min(n_threads, len(tasks))
+    if n_threads <= 1:
+        # A single task may as well have all of BLAS's threads; a single thread was asked for.
+        with _single_threaded_blas if len(tasks) > 1 else nullcontext():
+            yield from map(work, tasks)
+        return
+
+    waiting = deque(range(len(tasks)))
+    futures: list[Future[Result]] = [Future() for _ in tasks]
+
+    def help_out() -> None:
+        while waiting:
+            try:
+                index = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                futures[index].set_result(work(tasks[index]))
+            except BaseException as error:
+                # Tasks begin in order, so whoever waits meets this error before any task that
+                # now never begins.
+                futures[index].set_exception(error)
+                waiting.clear()
+
+    with _single_threaded_blas:
+        helpers = [_pool().submit(help_out) for _ in range(n_threads - 1)]
+        try:
+            help_out()
+            for index in range(len(tasks)):
+                yield futures[index].result()
+                futures[index] = Future()  # lets go of the result
+        finally:
+            waiting.clear()
+            wait(helpers)

@@ -1,0 +1,220 @@
+"""Every operation, in every place, against the formulas of plain.py."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bochner import engine
+from bochner.engine import plain
+from tests.places import PLACES, on_host
+
+# Worst relative error of a result whose parts are rounded once: float64, and float32 where a
+# phase of a few units is itself known to 5e-7.
+TOLERANCE = {np.float64: 1e-12, np.float32: 5e-6}
+
+
+def problem(dtype, n=101, d=7, N=19, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    A = rng.normal(size=(n, k))
+    return X.astype(dtype), rng.normal(size=(d, N)).astype(dtype), A.astype(dtype)
+
+
+def assert_close(result, expected, dtype):
+    result = on_host(result)
+    assert result.shape == expected.shape
+    scale = np.abs(expected).max() if expected.size else 1.0
+    np.testing.assert_allclose(result, expected, rtol=0, atol=TOLERANCE[dtype] * scale)
+
+
+@pytest.mark.parametrize("budget", [None, 1, 5000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("place", PLACES)
+class TestEveryPlace:
+    def test_features(self, place, dtype, budget):
+        X, W, _ = problem(dtype)
+        scale = np.linspace(0.5, 1.5, W.shape[1])
+        result = engine.features(PLACES[place](X), W, scale=scale, memory_budget=budget)
+        assert on_host(result).dtype == dtype
+        assert_close(result, plain.features(X, W, scale), dtype)
+
+    def test_features_with_offset(self, place, dtype, budget):
+        X, W, _ = problem(dtype)
+        offset = np.linspace(0, 6, W.shape[1])
+        result = engine.features(
+            PLACES[place](X), W, scale=2.0, offset=offset, memory_budget=budget
+        )
+        assert_close(result, plain.features(X, W, 2.0, offset), dtype)
+
+    def test_sums(self, place, dtype, budget):
+        X, W, A = problem(dtype)
+        sums = engine.fourier_sums(PLACES[place](X), W, A, memory_budget=budget)
+        assert on_host(sums).dtype == np.complex128
+        assert_close(sums, plain.fourier_sums(X, W, A), dtype)
+
+    def test_sums_of_one_column(self, place, dtype, budget):
+        X, W, A = problem(dtype)
+        sums = engine.fourier_sums(PLACES[place](X), W, A[:, 0], memory_budget=budget)
+        assert_close(sums, plain.fourier_sums(X, W, A[:, 0]), dtype)
+
+    def test_potential_and_gradient(self, place, dtype, budget):
+        X, W, A = problem(dtype)
+        signs = [2.0, -1.0, 0.5]
+        result = engine.potential_and_gradient(
+            PLACES[place](X), W, A, signs=signs, memory_budget=budget
+        )
+        for ours, expected in zip(
+            result, plain.potential_and_gradient(X, W, A, signs), strict=True
+        ):
+            assert on_host(ours).dtype == np.float64
+            assert_close(ours, expected, dtype)
+
+    def test_large_phases_are_right(self, place, dtype, budget):
+        """Far beyond the range of the fast reduction, and of float32 phases."""
+        X, W, A = problem(dtype)
+        X[::3] *= dtype(1e6)
+        expected = plain.features(X, W)
+        result = on_host(engine.features(PLACES[place](X), W, scale=1.0, memory_budget=budget))
+        # the phases reach 1e7, where float64 itself knows them to 2e-9 and a little more
+        np.testing.assert_allclose(result, expected, rtol=0, atol=max(TOLERANCE[dtype], 1e-8))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_gradient_is_the_slope_of_the_potential(place):
+    X, W, A = problem(np.float64)
+    step = 1e-5
+    X_there = PLACES[place](X)
+    _, gradient = engine.potential_and_gradient(X_there, W, A)
+    for axis in range(W.shape[0]):
+        up, down = W.copy(), W.copy()
+        up[axis] += step
+        down[axis] -= step
+        rise = engine.potential_and_gradient(X_there, up, A)[0]
+        rise = on_host(rise) - on_host(engine.potential_and_gradient(X_there, down, A)[0])
+        np.testing.assert_allclose(on_host(gradient)[axis], rise / (2 * step), rtol=1e-6, atol=1e-5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n=st.integers(0, 300),
+    d=st.integers(1, 40),
+    N=st.integers(1, 70),
+    k=st.integers(1, 4),
+    place=st.sampled_from(["numpy", "csr"]),
+    dtype=st.sampled_from([np.float64, np.float32]),
+    threads=st.integers(1, 3),
+    budget=st.sampled_from([None, 1, 10_000]),
+    seed=st.integers(0, 10),
+)
+def test_any_shape(n, d, N, k, place, dtype, threads, budget, seed):
+    X, W, A = problem(dtype, n, d, N, k, seed)
+    X_there, options = PLACES[place](X), {"n_threads": threads, "memory_budget": budget}
+    W /= dtype(d**0.5)
+    assert_close(
+        engine.features(X_there, W, scale=1.0, **options), plain.features(X, W), dtype
+    )
+    # sums of n terms that may nearly cancel: compare with the size of what is added
+    size = max(1.0, np.abs(A).sum())
+    tolerance = TOLERANCE[dtype] * size
+    sums = engine.fourier_sums(X_there, W, A, **options)
+    np.testing.assert_allclose(sums, plain.fourier_sums(X, W, A), rtol=0, atol=tolerance)
+    _, gradient = engine.potential_and_gradient(X_there, W, A, **options)
+    _, expected = plain.potential_and_gradient(X, W, A)
+    largest = np.abs(X).max(initial=1.0)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=tolerance * size * largest)
+
+
+def test_parts_of_the_gradient_add_up():
+    X, W, A = problem(np.float64)
+    sums = engine.fourier_sums(X, W, A)
+    parts = [
+        engine.potential_and_gradient(X[part], W, A[part], sums=sums)
+        for part in (slice(0, 40), slice(40, None))
+    ]
+    potential, gradient = engine.potential_and_gradient(X, W, A)
+    np.testing.assert_allclose(parts[0][0], potential)
+    np.testing.assert_allclose(parts[0][1] + parts[1][1], gradient, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, np.float16])
+@pytest.mark.parametrize("place", ["numpy", "csr", "dask", "strict"])
+def test_other_dtypes_are_computed_in_the_documented_one(place, dtype):
+    X, W, A = problem(np.float64)
+    X = np.round(X * 2).astype(dtype)
+    if place == "strict" and dtype is np.float16:
+        pytest.skip("array-api-strict has no float16")
+    if place == "csr" and dtype is np.float16:
+        pytest.skip("SciPy has no sparse float16")
+    result = on_host(engine.features(PLACES[place](X), W, scale=1.0))
+    computed = np.float32 if dtype is np.float16 else np.float64
+    assert result.dtype == computed
+    np.testing.assert_allclose(
+        result, plain.features(X, W), rtol=0, atol=1e-5 if computed is np.float32 else 1e-12
+    )
+    np.testing.assert_allclose(
+        on_host(engine.fourier_sums(PLACES[place](X), W, A)),
+        plain.fourier_sums(X, W, A),
+        rtol=0,
+        atol=1e-3 if computed is np.float32 else 1e-10,
+    )
+
+
+@pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict"])
+def test_not_a_number_stays_visible(place):
+    """The engine does not check its input, but it does not turn NaN into a number either."""
+    X, W, _ = problem(np.float32)
+    X[3, 2] = np.nan
+    X[5, 1] = np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = on_host(engine.features(PLACES[place](X), W))
+    assert np.isnan(result[[3, 5]]).all()
+    assert np.isfinite(np.delete(result, [3, 5], axis=0)).all()
+
+
+class TestBadInput:
+    X, W, A = problem(np.float64)
+
+    def test_unknown_container(self):
+        with pytest.raises(TypeError, match=r"PyTorch tensor, or a dask array, got _Table"):
+            engine.features(_Table(), self.W)
+
+    @pytest.mark.parametrize("place", ["numpy", "strict"])
+    def test_complex_rows(self, place):
+        with pytest.raises(TypeError, match="real numbers"):
+            engine.features(PLACES[place](self.X.astype(complex)), self.W)
+
+    def test_text(self):
+        with pytest.raises(TypeError, match="real numbers"):
+            engine.features(np.array([["a", "b"]]), np.ones((2, 1)))
+
+    def test_columns_do_not_match(self):
+        with pytest.raises(ValueError, match="X has 6 columns but W has 7 rows"):
+            engine.features(self.X[:, :6], self.W)
+
+    def test_one_dimension(self):
+        with pytest.raises(ValueError, match="X must have two dimensions"):
+            engine.fourier_sums(self.X[0], self.W, self.A)
+
+    def test_rows_do_not_match(self):
+        with pytest.raises(ValueError, match="X has 101 rows but A has 100"):
+            engine.fourier_sums(self.X, self.W, self.A[1:])
+
+    def test_three_dimensional_coefficients(self):
+        with pytest.raises(ValueError, match="A must have one or two dimensions"):
+            engine.fourier_sums(self.X, self.W, self.A[:, :, None])
+
+    def test_wrong_signs(self):
+        with pytest.raises(ValueError, match=r"signs must have shape \(3,\)"):
+            engine.potential_and_gradient(self.X, self.W, self.A, signs=[1.0])
+
+    def test_out_elsewhere(self):
+        with pytest.raises(ValueError, match="out is for NumPy"):
+            engine.features(PLACES["strict"](self.X), self.W, out=np.empty((1, 1)))
+
+
+class _Table:
+    shape = (3, 7)

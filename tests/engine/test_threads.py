@@ -1,0 +1,70 @@
+import threading
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from bochner.engine.threads import default_threads, ordered_map
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_results_come_in_order(n_threads):
+    assert list(ordered_map(lambda i: i * i, range(50), n_threads)) == [i * i for i in range(50)]
+
+
+def test_blas_is_limited_inside_and_restored_outside():
+    before = blas_threads()
+    inside = list(ordered_map(lambda _: blas_threads(), range(4), 2))
+    assert inside == [{1}] * 4
+    assert blas_threads() == before
+
+
+def test_regions_that_overlap_restore_the_callers_limit():
+    before = blas_threads()
+    both_open = threading.Barrier(2)
+
+    def work(_):
+        return None
+
+    def region():
+        results = ordered_map(work, range(3), 2)
+        next(results)
+        both_open.wait(10)
+        list(results)
+
+    threads = [threading.Thread(target=region) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_ends_the_work(n_threads, error):
+    before, begun = blas_threads(), []
+
+    def work(i):
+        begun.append(i)
+        if i == 5:
+            raise error("five")
+        return i
+
+    with pytest.raises(error, match="five"):
+        list(ordered_map(work, range(1000), n_threads))
+    assert len(begun) < 1000
+    assert blas_threads() == before
+
+
+def test_the_callers_limit_is_the_default():
+    with threadpool_limits(1, user_api="blas"):
+        assert default_threads() == 1
+    assert default_threads() == min(blas_threads(), default=default_threads())
+
+
+def test_no_tasks():
+    assert list(ordered_map(lambda i: i, [], 4)) == []
