@@ -35,7 +35,8 @@ def potential_and_gradient(
     X: ArrayLike, W: ArrayLike, A: ArrayLike, signs: ArrayLike = 1.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``v(w) = sum_k s_k |F_k(w)|^2`` and its gradient in `w`, one column a frequency."""
-    X, W, A = _float64(X), _float64(W), _float64(A).reshape(len(A), -1)  # type: ignore[arg-type]
+    X, W, A = _float64(X), _float64(W), _float64(A)
+    A = A[:, None] if A.ndim == 1 else A
     signs = np.broadcast_to(np.asarray(signs, dtype=np.float64), A.shape[1])
     sums = fourier_sums(X, W, A)
     potential = np.zeros(W.shape[1])
