@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -36,26 +40,44 @@ def variance(X: Any) -> float:
     1.0
     """
     if is_dask(X):
-        return float(X.astype(np.float64).var().compute())
+        import dask
+
+        moments = dask.delayed(_moments, pure=True)
+        parts = dask.compute(*[moments(block) for block in X.to_delayed().ravel()])
+    else:
+        parts = (_moments(X),)
+    count, _, squares = reduce(_merge, parts)
+    return squares / count
+
+
+Moments = tuple[int, float, float]  # number of entries, their mean, sum of squares about it
+
+
+def _merge(one: Moments, other: Moments) -> Moments:
+    """The moments of two sets together (Chan, Golub and LeVeque)."""
+    count = one[0] + other[0]
+    if count == 0:
+        return one
+    shift, share = other[1] - one[1], other[0] / count
+    return count, one[1] + shift * share, one[2] + other[2] + shift**2 * one[0] * share
+
+
+def _moments(X: Any) -> Moments:
     if sparse.issparse(X):
         values = X.data.astype(np.float64)
-        size = X.shape[0] * X.shape[1]
-        mean = values.sum() / size
-        squares = ((values - mean) ** 2).sum() + (size - values.size) * mean**2
-        return float(squares / size)
+        zeros = X.shape[0] * X.shape[1] - values.size
+        return _merge((zeros, 0.0, 0.0), _batch_moments(np, values))
     xp = _namespace(X)
     wide = xp.float64 if hasattr(xp, "float64") else X.dtype
-    count, mean, squares = 0, 0.0, 0.0
-    for rows in gen_batches(X.shape[0], _BATCH):
-        batch = xp.astype(X[rows, :], wide)
-        size = batch.shape[0] * batch.shape[1]
-        batch_mean = float(xp.mean(batch))
-        # Chan's merge of two sets of moments
-        shift, total = batch_mean - mean, count + size
-        squares += float(xp.var(batch)) * size + shift**2 * count * size / total
-        mean += shift * size / total
-        count = total
-    return squares / count
+    batches = (xp.astype(X[rows, :], wide) for rows in gen_batches(X.shape[0], _BATCH))
+    return reduce(_merge, (_batch_moments(xp, batch) for batch in batches), (0, 0.0, 0.0))
+
+
+def _batch_moments(xp: Any, values: Any) -> Moments:
+    size = math.prod(values.shape)
+    if size == 0:
+        return 0, 0.0, 0.0
+    return size, float(xp.mean(values)), float(xp.var(values)) * size
 
 
 def sample_rows(X: Any, n_rows: int, random_state: RandomState) -> Any:
@@ -68,7 +90,7 @@ def sample_rows(X: Any, n_rows: int, random_state: RandomState) -> Any:
         if any(np.isnan(length) for length in X.chunks[0]):
             X = _head(X, n_rows)
         else:
-            return X[_choose(X.shape[0], n_rows, random_state)].compute()
+            return _from_blocks(X, _choose(X.shape[0], n_rows, random_state))
     index = _choose(X.shape[0], n_rows, random_state)
     if is_host(X):
         return X[index]
@@ -101,4 +123,23 @@ def _head(X: Any, n_rows: int) -> Any:
         found += block.shape[0]
         if found >= n_rows:
             break
-    return sparse.vstack(blocks).tocsr() if sparse.issparse(blocks[0]) else np.concatenate(blocks)
+    return _stack(blocks)
+
+
+def _from_blocks(X: Any, index: NDArray[np.intp]) -> Any:
+    """Rows of a dask array; each block, dense or sparse, gives its own."""
+    import dask
+
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    ends = np.cumsum(X.chunks[0])
+    take = dask.delayed(operator.getitem, pure=True)
+    parts = []
+    for block, end, length in zip(X.to_delayed().ravel(), ends, X.chunks[0], strict=True):
+        here = index[(index >= end - length) & (index < end)] - (end - length)
+        if here.size:
+            parts.append(take(block, here))
+    return _stack(dask.compute(*parts))
+
+
+def _stack(blocks: Sequence[Any]) -> Any:
+    return sparse.vstack(blocks).tocsr() if sparse.issparse(blocks[0]) else np.vstack(blocks)

@@ -195,7 +195,7 @@ class Matern(StandardKernel):
     Parameters
     ----------
     nu : float, default=1.5
-        Smoothness.
+        Smoothness, at most 100.
     gamma : float, optional
         The inverse squared length.
 
@@ -211,14 +211,25 @@ class Matern(StandardKernel):
     name: ClassVar[str] = "matern"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.nu) and self.nu > 0):
-            raise ValueError(f"nu must be a positive finite number, got {self.nu!r}.")
+        if not 0 < self.nu <= 100:
+            raise ValueError(
+                f"nu must be positive and at most 100, got {self.nu!r}; for a smoother kernel "
+                "use Gaussian, which differs by less than one part in nu."
+            )
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
-        from sklearn.gaussian_process.kernels import Matern as ExactMatern
+        from sklearn.metrics.pairwise import euclidean_distances
 
         X, Y = _dense_pair(X, Y)
-        return ExactMatern(length_scale=(2 * self.width) ** -0.5, nu=self.nu)(X, Y)
+        nu = self.nu
+        t = np.sqrt(4 * nu * self.width) * euclidean_distances(X, Y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logarithm = (1 - nu) * np.log(2) - special.gammaln(nu) + nu * np.log(t)
+            K = np.exp(logarithm + np.log(special.kve(nu, t)) - t)
+        # Where K_nu overflows t is so small (below 0.1) that two terms of the series are exact
+        # to rounding; where nu <= 1 that only happens at t = 0.
+        series = np.exp(-(t**2) / (4 * (nu - 1))) if nu > 1 else np.ones_like(t)
+        return np.where(np.isfinite(special.kve(nu, t)), K, series)
 
     def sample(self, n: int, d: int, random_state: RandomState) -> Float:
         normal = random_state.standard_normal((n, d))

@@ -61,7 +61,7 @@ def draw_frequencies(
     >>> from bochner.spectral.sampling import draw_frequencies
     >>> W = draw_frequencies(Gaussian(gamma=0.5), 3, 3, sampling="orthogonal",
     ...                      random_state=np.random.RandomState(0))
-    >>> W.shape, abs(W[:, 0] @ W[:, 1]) < 1e-12
+    >>> W.shape, bool(abs(W[:, 0] @ W[:, 1]) < 1e-12)
     ((3, 3), True)
     """
     if sampling == "auto":

@@ -1,0 +1,200 @@
+"""The test case that every feature map must pass.
+
+A map's own test module subclasses :class:`FeatureMapCase` and says how to make the map; everything
+that is true of all maps is tested here once.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+from tests.places import PLACES, on_host
+
+# How far a float32 result may be from the float64 one: phases of a few units are known to 5e-7,
+# and columns are of order one.
+SINGLE = 2e-5
+
+
+class FeatureMapCase:
+    """Subclass, name it Test..., and set :attr:`estimator`."""
+
+    estimator: ClassVar[Any]
+    unit_norm: ClassVar[bool]  # whether |phi(x)| = 1 is promised
+    places: ClassVar[tuple[str, ...]] = tuple(PLACES)
+
+    def data(self, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+        X, y = make_classification(
+            n_samples=120, n_features=6, n_informative=4, n_classes=3, random_state=0
+        )
+        X[np.abs(X) < 0.3] = 0  # so that the sparse form is sparse
+        return X.astype(dtype), y
+
+    def make(self, **parameters: Any) -> Any:
+        return clone(self.estimator).set_params(**{"random_state": 0} | parameters)
+
+    def fitted(self, dtype: Any = np.float64, **parameters: Any) -> tuple[Any, np.ndarray]:
+        X, y = self.data(dtype)
+        return self.make(**parameters).fit(X, y), X
+
+    def test_n_components_is_the_number_of_columns(self):
+        fitted, X = self.fitted()
+        assert fitted.transform(X).shape == (len(X), fitted.n_components)
+        assert len(fitted.get_feature_names_out()) == fitted.n_components
+
+    def test_rows_have_the_promised_norm(self):
+        fitted, X = self.fitted()
+        norms = np.linalg.norm(fitted.transform(X), axis=1)
+        if self.unit_norm:
+            np.testing.assert_allclose(norms, 1, rtol=1e-13)
+        assert np.isfinite(norms).all()
+
+    def test_gram_matrix_is_positive_semi_definite(self):
+        fitted, X = self.fitted()
+        features = fitted.transform(X)
+        values = np.linalg.eigvalsh(features @ features.T)
+        assert values.min() > -1e-12 * values.max()
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_dtype_is_kept(self, dtype):
+        fitted, X = self.fitted(dtype)
+        assert fitted.transform(X).dtype == dtype
+
+    def test_dtypes_are_equivalent(self):
+        single, X = self.fitted(np.float32)
+        double, X64 = self.fitted(np.float64)
+        np.testing.assert_allclose(single.transform(X), double.transform(X64), atol=SINGLE)
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_places_agree(self, place):
+        if place not in self.places:
+            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
+        fitted, X = self.fitted()
+        expected = fitted.transform(X)
+        there = PLACES[place](X)
+        result = fitted.transform(there)
+        if place in ("torch", "strict", "dask", "dask_sparse"):
+            assert type(result).__module__ == type(there).__module__
+        np.testing.assert_allclose(on_host(result), expected, atol=1e-12)
+        # fitted there as well
+        refitted = self.make().fit(there, self.data()[1])
+        np.testing.assert_allclose(on_host(refitted.transform(there)), expected, atol=1e-9)
+
+    def test_rows_do_not_depend_on_each_other(self):
+        fitted, X = self.fitted()
+        whole = fitted.transform(X)
+        parts = [fitted.transform(X[i : i + 7]) for i in range(0, len(X), 7)]
+        np.testing.assert_allclose(np.vstack(parts), whole, atol=1e-13)
+
+    def test_threads_do_not_matter(self):
+        one, X = self.fitted(n_jobs=1)
+        two, _ = self.fitted(n_jobs=2)
+        np.testing.assert_array_equal(one.transform(X), two.transform(X))
+
+    def test_the_seed_decides(self):
+        fitted, X = self.fitted()
+        again, _ = self.fitted()
+        other, _ = self.fitted(random_state=1)
+        np.testing.assert_array_equal(fitted.transform(X), again.transform(X))
+        assert np.abs(fitted.transform(X) - other.transform(X)).max() > 1e-3
+
+    def test_global_seed_is_left_alone(self):
+        np.random.seed(0)
+        before = np.random.get_state()[1].copy()
+        self.fitted(random_state=None)
+        self.fitted()
+        # random_state=None may draw from the global generator, a number must not
+        np.random.seed(0)
+        self.fitted(random_state=3)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+    def test_clone_and_pickle(self):
+        fitted, X = self.fitted()
+        copy = clone(fitted)
+        assert not hasattr(copy, "n_features_in_")
+        assert copy.get_params().keys() == fitted.get_params().keys()
+        loaded = pickle.loads(pickle.dumps(fitted))
+        np.testing.assert_array_equal(loaded.transform(X), fitted.transform(X))
+
+    def test_tables_keep_their_names(self):
+        pd = pytest.importorskip("pandas")
+        X, y = self.data()
+        table = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])], index=range(5, 125))
+        fitted = self.make().set_output(transform="pandas").fit(table, y)
+        result = fitted.transform(table)
+        assert list(fitted.feature_names_in_) == list(table.columns)
+        assert list(result.columns) == list(fitted.get_feature_names_out())
+        assert result.index.equals(table.index)
+        # a table is stored by column: the same products in another order
+        expected = self.make().fit(X, y).transform(X)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.transform(table.rename(columns={"c0": "other"}))
+
+    @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict", "dask"])
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_not_a_number_is_refused(self, place, bad):
+        if place not in self.places:
+            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
+        fitted, X = self.fitted()
+        X[7, 2] = bad
+        with pytest.raises(ValueError, match=r"(?i)NaN|infinity"):
+            on_host(fitted.transform(PLACES[place](X)))
+
+    @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict", "dask"])
+    def test_wrong_number_of_columns(self, place):
+        if place not in self.places:
+            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
+        fitted, X = self.fitted()
+        with pytest.raises(ValueError, match="5 features"):
+            fitted.transform(PLACES[place](X[:, :5]))
+
+    @pytest.mark.parametrize("place", ["numpy", "torch", "strict", "dask"])
+    def test_empty_rows_and_wrong_dimensions(self, place):
+        if place not in self.places:
+            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
+        X, y = self.data()
+        for wrong in (X[:0], X[:, :0], X[:, :, None]):
+            there = PLACES[place](wrong) if place != "dask" else _as_dask(wrong)
+            with pytest.raises(ValueError, match=r"(?i)found|expected|sample|dimension"):
+                self.make().fit(there, y[: len(wrong)])
+
+    @pytest.mark.parametrize("place", ["numpy", "torch", "strict", "dask"])
+    def test_complex_rows_are_refused(self, place):
+        if place not in self.places:
+            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
+        X, y = self.data()
+        with pytest.raises(ValueError, match=r"(?i)complex|real"):
+            self.make().fit(PLACES[place](X + 0j), y)
+
+    def test_text_is_refused(self):
+        _, y = self.data()
+        with pytest.raises(ValueError, match="could not convert string to float"):
+            self.make().fit([["a", "b"]] * len(y), y)
+
+    @pytest.mark.parametrize("dtype", [np.int32, np.bool_, np.uint8])
+    def test_integers_count_as_float64(self, dtype):
+        X, y = self.data()
+        whole = np.round(np.abs(X) * 3).astype(dtype)
+        result = self.make().fit(whole, y).transform(whole)
+        assert result.dtype == np.float64
+        expected = self.make().fit(whole.astype(float), y).transform(whole.astype(float))
+        np.testing.assert_allclose(result, expected, atol=1e-13)
+
+    def test_half_precision_counts_as_float32(self):
+        X, y = self.data(np.float16)
+        assert self.make().fit(X, y).transform(X).dtype == np.float32
+
+    def test_fit_does_not_change_its_input(self):
+        X, y = self.data()
+        X.setflags(write=False)
+        self.make().fit(X, y).transform(X)
+
+
+def _as_dask(X: np.ndarray) -> Any:
+    return pytest.importorskip("dask.array").from_array(X, chunks=-1)
