@@ -7,18 +7,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bochner import FourierFeatures
 
 # These checks set n_components = 1 themselves. A paired map refuses an odd number (its columns
-# come in twos), so they cannot run on it as they are; WIDENED runs the same checks with 2.
-SETS_ONE_COMPONENT = {
-    name: "the check sets n_components=1, which a paired map refuses; run below with 2 instead"
-    for name in (
+# come in twos), so they cannot run on it as they are; the last test runs them with 2 instead.
+SETS_ONE_COMPONENT = dict.fromkeys(
+    (
         "check_dont_overwrite_parameters",
         "check_methods_sample_order_invariance",
         "check_methods_subset_invariance",
         "check_fit2d_1sample",
         "check_fit2d_1feature",
         "check_fit2d_predict1d",
-    )
-}
+    ),
+    "the check sets n_components=1, which a paired map refuses; run below with 2 instead",
+)
 
 
 class TwoComponents(FourierFeatures):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from bochner.engine.operations import is_dask, is_device
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the feature maps. Rows may be dense, sparse, on a device, or on a cluster."""
 
     n_jobs: int | None
@@ -54,8 +54,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if np.dtype(X.dtype).kind not in "fiub":
             raise ValueError(f"X must hold real numbers, got a dask array of {X.dtype}.")
         if X.shape[0] == 0 or X.shape[1] == 0:
-            raise ValueError(f"Found an empty dask array, shape {X.shape}; at least one row and "
-                             "one column are required.")
+            raise ValueError(
+                f"Found an empty dask array, shape {X.shape}; at least one row and "
+                "one column are required."
+            )
         validate_data(self, X if names is None else names, reset=reset, skip_check_array=True)
         return X.map_blocks(_finite, dtype=X.dtype, meta=X._meta)
 
@@ -68,8 +70,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
             raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
         if X.shape[0] == 0 or X.shape[1] == 0:
-            raise ValueError(f"Found an empty array, shape {tuple(X.shape)}; at least one row and "
-                             "one column are required.")
+            raise ValueError(
+                f"Found an empty array, shape {tuple(X.shape)}; at least one row and "
+                "one column are required."
+            )
         validate_data(self, X, reset=reset, skip_check_array=True)
         if xp.isdtype(X.dtype, "real floating") and not bool(xp.all(xp.isfinite(X))):
             raise ValueError("Input X contains NaN or infinity.")

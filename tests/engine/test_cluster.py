@@ -81,7 +81,9 @@ def test_more_data_than_memory_and_a_worker_that_dies():
         return first + (b * step).astype(np.float32)
 
     X = da.map_blocks(
-        make_block, chunks=((rows,) * n_blocks, (d,)), dtype=np.float32,
+        make_block,
+        chunks=((rows,) * n_blocks, (d,)),
+        dtype=np.float32,
         meta=np.empty((0, 0), np.float32),
     )
     assert X.nbytes == 4 * 2**30
@@ -120,7 +122,9 @@ def test_more_data_than_memory_and_a_worker_that_dies():
 
 def _finished_blocks(dask_scheduler):
     return {
-        prefix.name: sum(prefix.state_counts[state] for state in ("memory", "released", "forgotten"))
+        prefix.name: sum(
+            prefix.state_counts[state] for state in ("memory", "released", "forgotten")
+        )
         for prefix in dask_scheduler.task_prefixes.values()
         if "block_sums" in prefix.name
     }

@@ -74,7 +74,7 @@ class TestEveryPlace:
 
     def test_large_phases_are_right(self, place, dtype, budget):
         """Far beyond the range of the fast reduction, and of float32 phases."""
-        X, W, A = problem(dtype)
+        X, W, _ = problem(dtype)
         X[::3] *= dtype(1e6)
         expected = plain.features(X, W)
         result = on_host(engine.features(PLACES[place](X), W, scale=1.0, memory_budget=budget))
@@ -94,7 +94,9 @@ def test_gradient_is_the_slope_of_the_potential(place):
         down[axis] -= step
         rise = engine.potential_and_gradient(X_there, up, A)[0]
         rise = on_host(rise) - on_host(engine.potential_and_gradient(X_there, down, A)[0])
-        np.testing.assert_allclose(on_host(gradient)[axis], rise / (2 * step), rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(
+            on_host(gradient)[axis], rise / (2 * step), rtol=1e-6, atol=1e-5
+        )
 
 
 @settings(deadline=None, max_examples=60)
@@ -113,9 +115,7 @@ def test_any_shape(n, d, N, k, place, dtype, threads, budget, seed):
     X, W, A = problem(dtype, n, d, N, k, seed)
     X_there, options = PLACES[place](X), {"n_threads": threads, "memory_budget": budget}
     W /= dtype(d**0.5)
-    assert_close(
-        engine.features(X_there, W, scale=1.0, **options), plain.features(X, W), dtype
-    )
+    assert_close(engine.features(X_there, W, scale=1.0, **options), plain.features(X, W), dtype)
     # sums of n terms that may nearly cancel: compare with the size of what is added
     size = max(1.0, np.abs(A).sum())
     tolerance = TOLERANCE[dtype] * size

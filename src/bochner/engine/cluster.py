@@ -52,7 +52,7 @@ def _numpy(array: Any) -> NDArray[Any]:
 
 
 def _add(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    return np.sum(parts, axis=0)
+    return np.asarray(np.sum(parts, axis=0))
 
 
 def _tree_sum(parts: list[Any]) -> NDArray[Any]:

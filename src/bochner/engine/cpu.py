@@ -302,9 +302,7 @@ def fourier_sums(
     X: Any, W: Array, A: Array, *, n_threads: int | None, memory_budget: int | None
 ) -> NDArray[np.complex128]:
     waves = _Waves(as_rows(X), W)
-    return _sums(
-        waves, A, None, n_threads or default_threads(), memory_budget or _DEFAULT_BUDGET
-    )
+    return _sums(waves, A, None, n_threads or default_threads(), memory_budget or _DEFAULT_BUDGET)
 
 
 def potential_and_gradient(
@@ -342,10 +340,8 @@ def potential_and_gradient(
         width = columns.stop - columns.start
         partial = np.zeros((waves.n_features, width))
         for tile in waves.tiles(rows, columns):
-            if keep is None:
-                wave = waves.tile(tile, columns)
-            else:
-                wave = _Tile.kept(keep, tile, columns)
+            wave = _Tile.kept(keep, tile, columns) if keep is not None else None
+            wave = wave or waves.tile(tile, columns)
             weights = np.ascontiguousarray(A[tile], waves.dtype)
             M = waves.scratch.array("phases", (len(weights), width), waves.dtype)
             slope_tile(

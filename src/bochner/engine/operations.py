@@ -244,6 +244,6 @@ def potential_and_gradient(
     if s.shape != (A.shape[1],):
         raise ValueError(f"signs must have shape ({A.shape[1]},), got {s.shape}.")
     place = place_of(X)
-    return place.potential_and_gradient(  # type: ignore[no-any-return]
+    return place.potential_and_gradient(
         X, W, A, s, sums=sums, n_threads=n_threads, memory_budget=memory_budget
     )

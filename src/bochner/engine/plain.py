@@ -6,33 +6,33 @@ and the baseline that the benchmarks measure.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 
-def _float64(X: ArrayLike) -> NDArray[np.float64]:
+def _float64(X: Any) -> NDArray[np.float64]:
     return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
 
-def features(
-    X: ArrayLike, W: ArrayLike, scale: ArrayLike = 1.0, offset: ArrayLike | None = None
-) -> NDArray[np.float64]:
+def features(X: Any, W: Any, scale: Any = 1.0, offset: Any = None) -> NDArray[np.float64]:
     """``scale * [cos(X W) | sin(X W)]``, or ``scale * cos(X W + offset)`` with an offset."""
     phases = _float64(X) @ _float64(W)
     if offset is not None:
-        return scale * np.cos(phases + offset)
+        return np.asarray(scale * np.cos(phases + offset))
     return np.hstack([scale * np.cos(phases), scale * np.sin(phases)])
 
 
-def fourier_sums(X: ArrayLike, W: ArrayLike, A: ArrayLike) -> NDArray[np.complex128]:
+def fourier_sums(X: Any, W: Any, A: Any) -> NDArray[np.complex128]:
     """``F[m, k] = sum_i A[i, k] exp(1j <w_m, x_i>)``."""
     sums: NDArray[np.complex128] = np.exp(1j * (_float64(X) @ _float64(W))).T @ _float64(A)
     return sums
 
 
 def potential_and_gradient(
-    X: ArrayLike, W: ArrayLike, A: ArrayLike, signs: ArrayLike = 1.0
+    X: Any, W: Any, A: Any, signs: Any = 1.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``v(w) = sum_k s_k |F_k(w)|^2`` and its gradient in `w`, one column a frequency."""
     X, W, A = _float64(X), _float64(W), _float64(A)

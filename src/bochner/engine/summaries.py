@@ -47,7 +47,7 @@ def variance(X: Any) -> float:
     else:
         parts = (_moments(X),)
     count, _, squares = reduce(_merge, parts)
-    return squares / count
+    return float(squares / count)
 
 
 Moments = tuple[int, float, float]  # number of entries, their mean, sum of squares about it

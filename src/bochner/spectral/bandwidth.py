@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import RandomState
@@ -41,7 +40,7 @@ def resolve_kernel(
             raise ValueError(
                 f"kernel must be one of {sorted(STANDARD)} or a kernel object, got {kernel!r}."
             )
-        kernel = STANDARD[kernel]()
+        kernel = cast(SpectralKernel, STANDARD[kernel]())
     if not isinstance(kernel, SpectralKernel):
         raise ValueError(
             f"kernel must be one of {sorted(STANDARD)}, or an object that can be called and has "
@@ -56,10 +55,8 @@ def resolve_kernel(
     return kernel
 
 
-def _gamma(
-    kernel: StandardKernel, gamma: float | str, X: Any, random_state: RandomState
-) -> float:
-    if isinstance(gamma, Real) and not isinstance(gamma, bool):
+def _gamma(kernel: StandardKernel, gamma: float | str, X: Any, random_state: RandomState) -> float:
+    if isinstance(gamma, (int, float, np.number)) and not isinstance(gamma, bool):
         return float(gamma)
     if gamma == "scale":
         spread = variance(X)

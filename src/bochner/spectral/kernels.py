@@ -50,7 +50,6 @@ class StandardKernel:
 
     gamma: float | None = None
 
-    name: ClassVar[str]
     # The distance that gamma belongs to, for the median rule.
     metric: ClassVar[Literal["euclidean", "cityblock"]] = "euclidean"
 
@@ -91,8 +90,6 @@ class Gaussian(StandardKernel):
     array([[0.3679]])
     """
 
-    name: ClassVar[str] = "gaussian"
-
     def __call__(self, X: Any, Y: Any = None) -> Any:
         from sklearn.metrics.pairwise import rbf_kernel
 
@@ -125,7 +122,6 @@ class Laplacian(StandardKernel):
     array([[0.3679]])
     """
 
-    name: ClassVar[str] = "laplacian"
     metric: ClassVar[Literal["euclidean", "cityblock"]] = "cityblock"
 
     @staticmethod
@@ -162,8 +158,6 @@ class Cauchy(StandardKernel):
     >>> Cauchy(gamma=1.0)([[0.0, 0.0]], [[1.0, 1.0]])
     array([[0.25]])
     """
-
-    name: ClassVar[str] = "cauchy"
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
         X, Y = _dense_pair(X, Y)
@@ -208,8 +202,6 @@ class Matern(StandardKernel):
 
     nu: float = 1.5
 
-    name: ClassVar[str] = "matern"
-
     def __post_init__(self) -> None:
         if not 0 < self.nu <= 100:
             raise ValueError(
@@ -247,12 +239,17 @@ class Matern(StandardKernel):
         return special.ndtri(U[:, :-1]) * self._stretch(chi2)
 
     def _stretch(self, chi2: Float) -> Float:
-        return np.sqrt(2 * self.width * 2 * self.nu / chi2)
+        stretch: Float = np.sqrt(2 * self.width * 2 * self.nu / chi2)
+        return stretch
 
 
 STANDARD: dict[str, type[StandardKernel]] = {
-    kernel.name: kernel for kernel in (Gaussian, Laplacian, Cauchy, Matern)
-} | {"rbf": Gaussian}
+    "gaussian": Gaussian,
+    "rbf": Gaussian,
+    "laplacian": Laplacian,
+    "cauchy": Cauchy,
+    "matern": Matern,
+}
 
 
 def _dense_pair(X: Any, Y: Any) -> tuple[NDArray[Any], NDArray[Any]]:

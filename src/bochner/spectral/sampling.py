@@ -102,12 +102,11 @@ def _orthogonal(kernel: Any, n: int, d: int, random_state: RandomState) -> Float
         Q, R = np.linalg.qr(random_state.standard_normal((d, width)))
         # QR leaves the signs to the library; these make Q exactly uniform.
         W[:, first : first + width] = Q * np.copysign(1.0, np.diagonal(R))
-    return W * kernel.sample_norms(n, d, random_state)
+    norms: Float = kernel.sample_norms(n, d, random_state)
+    return W * norms
 
 
-def _quasi_random(
-    kernel: Any, n: int, d: int, sequence: str, random_state: RandomState
-) -> Float:
+def _quasi_random(kernel: Any, n: int, d: int, sequence: str, random_state: RandomState) -> Float:
     _require(kernel, sequence, "uniforms", "from_uniforms")
     from scipy.stats import qmc  # slow to import, and only needed here
 

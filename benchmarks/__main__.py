@@ -1,0 +1,34 @@
+"""``python -m benchmarks [NAME ...]``: all measurements of this machine, or some of them."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+
+from benchmarks import operations, sampling, scaling, startup
+
+MEASUREMENTS: dict[str, Callable[[], None]] = {
+    "features": operations.features,
+    "sums": operations.sums,
+    "gradient": operations.gradient,
+    "sparse": operations.sparse_rows,
+    "scaling": scaling.rows_against_time,
+    "sampling": sampling.kernel_error,
+    "startup": startup.new_process,
+}
+
+
+def main(names: list[str]) -> None:
+    unknown = [name for name in names if name not in MEASUREMENTS]
+    if unknown:
+        sys.exit(f"no measurement {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}")
+    from bochner.engine.threads import default_threads
+
+    print(f"{platform.processor() or platform.machine()}, {default_threads()} threads")
+    for name in names or MEASUREMENTS:
+        MEASUREMENTS[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,20 @@
+"""The program ``bochner``, also as ``python -m bochner``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; say what to install where its packages are missing."""
+    try:
+        from bochner.cli import app
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit(f"The program needs {error.name}: pip install 'bochner[cli]'")
+    app()
+
+
+if __name__ == "__main__":
+    main()

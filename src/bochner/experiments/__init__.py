@@ -1,0 +1,1 @@
+"""Studies as data: what is measured, and the numbers that came out."""
