@@ -57,6 +57,28 @@ def check() -> None:
             sys.exit(f"{name} is wrong on the device")
 
 
+def against_the_limits(n: int, d: int, N: int, bandwidth: float) -> dict[str, float]:
+    import torch
+
+    X, W = torch.randn(n, d, device="cuda"), torch.randn(d, N, device="cuda") * d**-0.5
+    a = torch.randn(n, device="cuda")
+    heading(f"float32, n={n}, d={d}, N={N}")
+    part = min(n, 2**30 // N)  # one product of at most 4 GB
+    P = torch.empty(part, N, device="cuda")
+    product = median_seconds(lambda: torch.matmul(X[:part], W, out=P)) * n / part
+    del P
+    row("product alone", f"{product * 1e3:.2f} ms", f"{2e-12 * n * d * N / product:.1f} TF/s")
+    written = n * 2 * N * 4 / bandwidth
+    row("writing the features", f"{written * 1e3:.2f} ms")
+    seconds = {
+        "features": median_seconds(lambda: engine.features(X, W), repeats=10),
+        "sums": median_seconds(lambda: engine.fourier_sums(X, W, a), repeats=10),
+    }
+    for name, floor in (("features", max(product, written)), ("sums", product)):
+        row(name, f"{seconds[name] * 1e3:.2f} ms", f"{floor / seconds[name]:.0%}", "of limit")
+    return {f"{name} {n} {d} {N}": value for name, value in seconds.items()}
+
+
 def main() -> None:
     import torch
 
@@ -65,34 +87,13 @@ def main() -> None:
     results: dict[str, float] = {}
 
     source = torch.empty(2**30, device="cuda")
-    target = torch.empty_like(source)
-    bandwidth = 2 * source.nbytes / median_seconds(lambda: target.copy_(source))
-    del source, target
+    bandwidth = 2 * source.nbytes / median_seconds(source.clone)
+    del source
     row("memory, copy", f"{bandwidth / 1e12:.2f} TB/s")
 
     for n, d, N in ((1_000_000, 100, 2000), (1_000_000, 784, 2000), (60_000, 784, 10_000)):
-        X, W = torch.randn(n, d, device="cuda"), torch.randn(d, N, device="cuda") * d**-0.5
-        a = torch.randn(n, device="cuda")
-        heading(f"float32, n={n}, d={d}, N={N}")
-        rows_at_once = min(n, 2**32 // (4 * N))  # one product of at most 4 GB
-        P = torch.empty(rows_at_once, N, device="cuda")
-        product = median_seconds(lambda: torch.matmul(X[:rows_at_once], W, out=P))  # noqa: B023
-        product *= n / rows_at_once
-        del P
-        rate = 2 * n * d * N / product / 1e12
-        row("product alone", f"{product * 1e3:.2f} ms", f"{rate:.1f} TFLOP/s")
-        written = n * 2 * N * 4 / bandwidth
-        row("memory: the result written once", f"{written * 1e3:.2f} ms")
-        # read X, write 2N columns; the write counts half of a copy
-        floor = {"features": max(product, written / 2), "sums": product}
-        for name, function in (
-            ("features", lambda: engine.features(X, W)),  # noqa: B023
-            ("sums", lambda: engine.fourier_sums(X, W, a)),  # noqa: B023
-        ):
-            seconds = median_seconds(function, repeats=10)
-            results[f"{name} {n} {d} {N}"] = seconds
-            row(name, f"{seconds * 1e3:.2f} ms", f"{product / seconds:.0%}", "of product")
-            row("", "", f"{floor[name] / seconds:.0%}", "of floor")
+        results |= against_the_limits(n, d, N, bandwidth)
+
     n, d, N = 12000, 784, 500
     X, W = torch.randn(n, d, device="cuda"), torch.randn(d, N, device="cuda") * d**-0.5
     a = torch.randn(n, device="cuda")

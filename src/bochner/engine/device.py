@@ -1,47 +1,58 @@
 """The three operations on arrays of any array-API namespace: PyTorch, CuPy, and others.
 
-The work stays on the device of ``X`` and never waits for the host inside the loop over chunks,
-unless the phases may be too large for float32. Chunks are small enough for the cosines and sines
-to pass through the device's cache instead of its memory.
+The work stays on the device of ``X``, in chunks of rows whose phases and waves fit into the
+memory budget, and the host waits for it once a call at most: to learn whether phases may be too
+large for float32.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
 
 _DEFAULT_BUDGET = 2**28
-_CACHE = 2**25  # bytes of phases that a data-centre GPU keeps in its second-level cache
 _LIMIT_32 = 2.0**12  # see compiled.py: beyond this a float32 phase is too uncertain
 
 
-class _Rows:
-    """Rows on a device with the frequencies beside them, in one floating dtype."""
+class _Waves:
+    """Cosines and sines of ``X W + offset`` on the device of `X`, chunk by chunk."""
 
-    def __init__(self, X: Any, W: Any, memory_budget: int | None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        W: Any,
+        memory_budget: int | None,
+        scale: Any = 1.0,
+        offset: Any = None,
+    ) -> None:
         if is_torch_array(X):
             X = X.detach()  # results are written in place, which a recorded tensor forbids
         xp = self.xp = array_namespace(X)
         if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
             raise TypeError(f"X must hold real numbers, got dtype {X.dtype}.")
         self.device = device(X)
+        # Accumulators are float64 wherever the device has it.
         available = xp.__array_namespace_info__().dtypes(device=self.device)
-        # Accumulators: float64 wherever the device has it.
         self.wide = xp.float64 if "float64" in available else xp.float32
         self.wide_complex = xp.complex128 if "complex128" in available else xp.complex64
         if X.dtype == xp.float64 or not xp.isdtype(X.dtype, "real floating"):
             self.dtype = self.wide
         else:
             self.dtype = xp.float32
+        self.itemsize = 4 if self.dtype == xp.float32 else 8
         self.X, self.W = xp.astype(X, self.dtype, copy=False), self.asarray(W)
         self.n_rows, self.n_features = X.shape
         self.n_frequencies = self.W.shape[1]
         self.budget = memory_budget or _DEFAULT_BUDGET
-        self.offset: Any = None
+        # as an array of its own: the kernel of fused.py reads it
+        self.scale = self.asarray(scale) + self.zeros((self.n_frequencies,), self.dtype)
+        self.offset = None if offset is None else self.asarray(offset)
+        self.may_be_large = self._may_be_large()
 
     def asarray(self, values: Any, dtype: Any = None) -> Any:
         xp = self.xp
@@ -50,59 +61,62 @@ class _Rows:
             return xp.astype(xp.asarray(values, device=self.device), dtype, copy=False)
         return xp.asarray(np.asarray(values), dtype=dtype, device=self.device)
 
-    @property
-    def itemsize(self) -> int:
-        return 4 if self.dtype == self.xp.float32 else 8
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self.xp.zeros(shape, dtype=dtype, device=self.device)
 
-    def chunks(self, arrays: int = 4) -> Iterator[slice]:
-        """Slices of rows of which `arrays` matrices of phases fit into the budget."""
-        row = max(1, self.n_frequencies * self.itemsize)
-        height = max(1, min(self.budget // (arrays * row), _CACHE // row))
+    def empty(self, shape: tuple[int, ...]) -> Any:
+        return self.xp.empty(shape, dtype=self.dtype, device=self.device)
+
+    def chunks(self) -> Iterator[slice]:
+        """Slices of rows whose phases, cosines and sines fit into the budget."""
+        row = 3 * max(1, self.n_frequencies) * self.itemsize
+        height = max(1, self.budget // row)
         for first in range(0, self.n_rows, height):
             yield slice(first, min(first + height, self.n_rows))
 
-    def may_be_large(self) -> bool:
-        """Whether a float32 phase can exceed the limit (by Cauchy and Schwarz: one wait)."""
+    def _may_be_large(self) -> bool:
+        """Whether a float32 phase can exceed the limit, by Cauchy and Schwarz."""
         xp = self.xp
-        if self.dtype != xp.float32 or self.n_rows == 0 or self.n_frequencies == 0:
+        if self.dtype == self.wide or self.n_rows == 0 or self.n_frequencies == 0:
             return False
-        longest = [
-            math.sqrt(float(xp.max(xp.sum(M * M, axis=axis))))
-            for M, axis in ((self.X, 1), (self.W, 0))
-        ]
-        return not longest[0] * longest[1] <= _LIMIT_32
+        rows = xp.max(xp.linalg.vector_norm(self.X, axis=1))
+        return not float(rows * xp.max(xp.linalg.vector_norm(self.W, axis=0))) <= _LIMIT_32
 
-    def phases(self) -> Callable[[slice], Any]:
-        """The function that gives ``X[rows] W + offset``."""
+    def _product(self, rows: slice, dtype: Any) -> Any:
+        X, W = (self.xp.astype(M, dtype, copy=False) for M in (self.X[rows, :], self.W))
+        if self.offset is None:
+            return X @ W
+        return X @ W + self.xp.astype(self.offset, dtype, copy=False)
+
+    def phases(self, rows: slice) -> Any:
         xp = self.xp
-        check = self.may_be_large() and self.wide != self.dtype
-
-        def product(rows: slice, dtype: Any) -> Any:
-            X, W = (xp.astype(M, dtype, copy=False) for M in (self.X[rows, :], self.W))
-            P = X @ W
-            return P if self.offset is None else P + xp.astype(self.offset, dtype, copy=False)
-
-        def phases(rows: slice) -> Any:
-            P = product(rows, self.dtype)
-            if check and not float(xp.max(xp.abs(P))) <= _LIMIT_32:
-                # Reduced to one turn in float64, where the phase is still known.
-                exact = product(rows, self.wide)
-                turn = 2 * math.pi
-                P = xp.astype(exact - turn * xp.round(exact / turn), self.dtype)
-            return P
-
+        phases = self._product(rows, self.dtype)
+        if self.may_be_large and not float(xp.max(xp.abs(phases))) <= _LIMIT_32:
+            # Brought into one turn in float64, where the phase is still known.
+            exact, turn = self._product(rows, self.wide), 2 * math.pi
+            phases = xp.astype(exact - turn * xp.round(exact / turn), self.dtype)
         return phases
 
-
-def _write(rows: _Rows, function: str, phases: Any, scale: Any, window: Any) -> None:
-    """``window = scale * function(phases)``, in place and without temporaries where possible."""
-    if is_torch_array(phases):
+    def write(self, rows: slice, out: Any) -> None:
+        """``out = scale * [cos | sin]``; the cosines alone where `out` has room for no more."""
+        phases, N = self.phases(rows), self.n_frequencies
+        if not is_torch_array(phases):
+            out[:, :N] = self.scale * self.xp.cos(phases)
+            if out.shape[1] > N:
+                out[:, N:] = self.scale * self.xp.sin(phases)
+            return
         import torch
 
-        getattr(torch, function)(phases, out=window)
-        window.mul_(scale)
-    else:
-        window[...] = scale * getattr(rows.xp, function)(phases)
+        if phases.is_cuda and out.shape[1] > N and out.is_contiguous() and find_spec("triton"):
+            from bochner.engine import fused
+
+            fused.waves(phases.contiguous(), self.scale, out)
+            return
+        torch.cos(phases, out=out[:, :N])
+        out[:, :N].mul_(self.scale)
+        if out.shape[1] > N:
+            torch.sin(phases, out=out[:, N:])
+            out[:, N:].mul_(self.scale)
 
 
 def features(
@@ -115,47 +129,37 @@ def features(
     n_threads: int | None,
     memory_budget: int | None,
 ) -> Any:
-    rows = _Rows(X, W, memory_budget)
-    xp, N = rows.xp, rows.n_frequencies
-    scale = xp.broadcast_to(rows.asarray(scale), (N,))
-    rows.offset = None if offset is None else rows.asarray(offset)
-    width = 2 * N if offset is None else N
-    result = xp.empty((rows.n_rows, width), dtype=rows.dtype, device=rows.device)
-    phases = rows.phases()
-    for chunk in rows.chunks():
-        P = phases(chunk)
-        _write(rows, "cos", P, scale, result[chunk, :N])
-        if offset is None:
-            _write(rows, "sin", P, scale, result[chunk, N:])
+    waves = _Waves(X, W, memory_budget, scale, offset)
+    result = waves.empty((waves.n_rows, waves.n_frequencies * (2 if offset is None else 1)))
+    for chunk in waves.chunks():
+        waves.write(chunk, result[chunk, :])
     return result
 
 
-def _as_complex(rows: _Rows, real: Any, imaginary: Any) -> Any:
-    xp, dtype = rows.xp, rows.wide_complex
-    return xp.astype(real, dtype) + 1j * xp.astype(imaginary, dtype)
-
-
-def _sums(rows: _Rows, A: Any, keep: list[tuple[slice, Any, Any]] | None) -> tuple[Any, Any]:
-    xp, shape = rows.xp, (rows.n_frequencies, A.shape[1])
-    real = xp.zeros(shape, dtype=rows.wide, device=rows.device)
-    imaginary = xp.zeros(shape, dtype=rows.wide, device=rows.device)
-    phases = rows.phases()
-    for chunk in rows.chunks():
-        P = phases(chunk)
-        cosines, sines = xp.cos(P), xp.sin(P)
-        weights = A[chunk, :]
-        real += xp.astype(cosines.T @ weights, rows.wide)
-        imaginary += xp.astype(sines.T @ weights, rows.wide)
+def _sums(waves: _Waves, A: Any, keep: Any) -> Any:
+    """Real parts above imaginary parts: shape ``(2 N, k)``."""
+    xp = waves.xp
+    total = waves.zeros((2 * waves.n_frequencies, A.shape[1]), waves.wide)
+    tile = None
+    for chunk in waves.chunks():
         if keep is not None:
-            keep.append((chunk, cosines, sines))
-    return real, imaginary
+            tile = keep[chunk, :]
+        elif tile is None or tile.shape[0] != chunk.stop - chunk.start:
+            tile = waves.empty((chunk.stop - chunk.start, 2 * waves.n_frequencies))
+        waves.write(chunk, tile)
+        total += xp.astype(tile.T @ A[chunk, :], waves.wide)
+    return total
 
 
 def fourier_sums(
     X: Any, W: Any, A: Any, *, n_threads: int | None, memory_budget: int | None
 ) -> Any:
-    rows = _Rows(X, W, memory_budget)
-    return _as_complex(rows, *_sums(rows, rows.asarray(A), None))
+    waves = _Waves(X, W, memory_budget)
+    sums, N = _sums(waves, waves.asarray(A), None), waves.n_frequencies
+    real, imaginary = (
+        waves.xp.astype(part, waves.wide_complex) for part in (sums[:N, :], sums[N:, :])
+    )
+    return real + 1j * imaginary
 
 
 def potential_and_gradient(
@@ -168,31 +172,31 @@ def potential_and_gradient(
     n_threads: int | None,
     memory_budget: int | None,
 ) -> tuple[Any, Any]:
-    rows = _Rows(X, W, memory_budget)
-    xp, A = rows.xp, rows.asarray(A)
-    signs = rows.asarray(signs, rows.wide)
-    kept: list[tuple[slice, Any, Any]] | None = None
+    waves = _Waves(X, W, memory_budget)
+    xp, N, A = waves.xp, waves.n_frequencies, waves.asarray(A)
+    signs = waves.asarray(signs, waves.wide)
+    keep = None  # the waves of all rows, where they fit: they are needed twice
     if sums is None:
-        if 2 * rows.n_rows * rows.n_frequencies * rows.itemsize <= rows.budget:
-            kept = []
-        real, imaginary = _sums(rows, A, kept)
+        shape = (waves.n_rows, 2 * N)
+        if math.prod(shape) * waves.itemsize <= waves.budget:
+            keep = waves.empty(shape)
+        both = _sums(waves, A, keep)
+        real, imaginary = both[:N, :], both[N:, :]
     else:
-        sums = rows.asarray(sums, rows.wide_complex)
+        sums = waves.asarray(sums, waves.wide_complex)
         real, imaginary = xp.real(sums), xp.imag(sums)
     potential = (real * real + imaginary * imaginary) @ signs
-    with_cosine = xp.astype(2 * signs * imaginary, rows.dtype).T
-    with_sine = xp.astype(2 * signs * real, rows.dtype).T
+    with_cosine = xp.astype(2 * signs * imaginary, waves.dtype).T
+    with_sine = xp.astype(2 * signs * real, waves.dtype).T
 
-    def waves() -> Iterator[tuple[slice, Any, Any]]:
-        phases = rows.phases()
-        for chunk in rows.chunks():
-            P = phases(chunk)
-            yield chunk, xp.cos(P), xp.sin(P)
-
-    shape = (rows.n_features, rows.n_frequencies)
-    gradient = xp.zeros(shape, dtype=rows.wide, device=rows.device)
-    for chunk, cosines, sines in waves() if kept is None else kept:
+    gradient = waves.zeros((waves.n_features, N), waves.wide)
+    for chunk in waves.chunks():
+        if keep is None:
+            tile = waves.empty((chunk.stop - chunk.start, 2 * N))
+            waves.write(chunk, tile)
+        else:
+            tile = keep[chunk, :]
         weights = A[chunk, :]
-        M = (weights @ with_cosine) * cosines - (weights @ with_sine) * sines
-        gradient += xp.astype(rows.X[chunk, :].T @ M, rows.wide)
+        slope = (weights @ with_cosine) * tile[:, :N] - (weights @ with_sine) * tile[:, N:]
+        gradient += xp.astype(waves.X[chunk, :].T @ slope, waves.wide)
     return potential, gradient
