@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bochner.engine.compiled import sincos_tile
+from bochner.engine.compiled import sincos_tile, sum_tile
 
 
 def sincos(phases, scale=None):
@@ -41,14 +41,28 @@ def test_around_every_change_of_quadrant(dtype, error):
     assert np.abs(sine - np.sin(exact)).max() <= error
 
 
-@pytest.mark.parametrize(("dtype", "limit"), [(np.float32, 2.0**12), (np.float64, 2.0**20)])
-def test_large_phases_are_reported_by_row(dtype, limit):
+@pytest.mark.parametrize(("dtype", "quadrants"), [(np.float32, 2**12), (np.float64, 2**20)])
+def test_large_phases_are_reported_by_row(dtype, quadrants):
+    limit = quadrants * np.pi / 2
     phases = np.zeros((5, 100), dtype)
     phases[0, 99] = limit * 0.999
     phases[1, 37] = limit * 1.001
     phases[3, 0] = -limit * 10
     phases[4, 50] = np.inf
     assert sincos(phases)[2].tolist() == [False, True, False, True, True]
+    part, total = np.empty((2, 100), dtype), np.zeros((2, 100))
+    flags = [bool(sum_tile(row[None], np.ones(1, dtype), part, total)) for row in phases]
+    assert flags == [False, True, False, True, True]
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 2e-5), (np.float64, 1e-13)])
+def test_sums_without_storing_the_waves(dtype, error):
+    rng = np.random.default_rng(0)
+    phases, weights = rng.normal(size=(150, 333)).astype(dtype), rng.normal(size=150).astype(dtype)
+    total = np.ones((2, 333))
+    assert not sum_tile(phases, weights, np.empty((2, 333), dtype), total)
+    expected = np.stack([weights @ np.cos(phases), weights @ np.sin(phases)])
+    np.testing.assert_allclose(total, 1 + expected, rtol=0, atol=error)
 
 
 def test_scale_is_applied_by_column():

@@ -1,6 +1,6 @@
 """The three operations on this machine's cores, for dense and sparse rows.
 
-The work is cut into tiles of about 2^18 phases. A thread fills a tile with a matrix product,
+The work is cut into tiles of two megabytes of phases. A thread fills a tile with a matrix product,
 turns it into cosines and sines while it is still in cache, and either leaves them in the result
 (`features`) or reduces them at once (the sums). Scratch memory is a few tiles a thread, whatever
 the number of rows and frequencies.
@@ -24,7 +24,7 @@ from bochner.engine.threads import default_threads, ordered_map
 
 Array = NDArray[Any]
 
-_TILE = 2**18  # phases a tile: a megabyte in float32, about a core's second-level cache
+_TILE = 2**21  # bytes of phases a tile: near a core all the while, and long enough for BLAS
 _WIDEST = 2048  # frequencies a tile
 _CHUNK_WORK = 2**23  # multiply-adds a task at least, so that handing it out costs nothing
 _TASKS = 64  # enough to share out evenly
@@ -121,10 +121,10 @@ class _Scratch(threading.local):
 
     def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         size = math.prod(shape)
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < size:
-            buffer = self._buffers[name] = np.empty(size, dtype)
-        return buffer[:size].reshape(shape)
+        if name not in self._buffers or self._buffers[name].size < size:
+            self._buffers.pop(name, None)  # freed before the larger one is made
+            self._buffers[name] = np.empty(size, dtype)
+        return self._buffers[name][:size].reshape(shape)
 
 
 class _Tile(NamedTuple):
@@ -181,25 +181,50 @@ class _Waves:
         rows = min(math.ceil(n / 2 ** int(math.log2(max(1.0, wanted)))), _LONGEST)
         if bytes_per_chunk:
             rows = max(rows, math.ceil(n / max(1, memory_budget // bytes_per_chunk)))
-        if rows > _height(width):
-            rows = _even(n, rows, multiple=_height(width))
+        if rows > self._height(width):
+            rows = _even(n, rows, multiple=self._height(width))
         return [(r, c) for r in _slices(n, rows) for c in widths]
 
+    def _height(self, width: int) -> int:
+        # Not too high either: a tile is reduced in its own dtype before float64 takes over.
+        return min(max(_TILE // (width * self.dtype.itemsize), 64), 2048)
+
     def tiles(self, rows: slice, columns: slice) -> Iterator[slice]:
-        height = _height(columns.stop - columns.start)
+        height = self._height(columns.stop - columns.start)
         for piece in _slices(rows.stop - rows.start, height):
             yield slice(rows.start + piece.start, rows.start + piece.stop)
+
+    def phases(self, rows: slice, columns: slice) -> Array:
+        shape = rows.stop - rows.start, columns.stop - columns.start
+        phases = self.scratch.array("phases", shape, self.dtype)
+        self.rows.phases(rows, self.W, columns, phases)
+        if self.offset is not None:
+            phases += self.offset[columns]
+        return phases
+
+    def add(self, rows: slice, columns: slice, A: Array, total: NDArray[np.complex128]) -> bool:
+        """Add a tile's share of the sums of one column of `A`, without storing its waves.
+
+        False, and nothing is added, where a phase is too large for that.
+        """
+        from bochner.engine.compiled import sum_tile
+
+        phases = self.phases(rows, columns)
+        part = self.scratch.array("part", (2, phases.shape[1]), self.dtype)
+        sums = self.scratch.array("sums", (2, phases.shape[1]), np.dtype(np.float64))
+        sums[:] = 0
+        beyond = sum_tile(phases, np.asarray(A[rows, 0], self.dtype), part, sums)
+        if not beyond:
+            total.real += sums[0]
+            total.imag += sums[1]
+        return not beyond
 
     def write(self, rows: slice, columns: slice, tile: _Tile) -> None:
         """Compute the cosines and sines of ``X[rows] W[:, columns]`` into `tile`."""
         from bochner.engine.compiled import sincos_tile
 
-        height, width = rows.stop - rows.start, columns.stop - columns.start
-        phases = self.scratch.array("phases", (height, width), self.dtype)
-        flags = self.scratch.array("flags", (height,), np.dtype(np.bool_))
-        self.rows.phases(rows, self.W, columns, phases)
-        if self.offset is not None:
-            phases += self.offset[columns]
+        phases = self.phases(rows, columns)
+        flags = self.scratch.array("flags", (len(phases),), np.dtype(np.bool_))
         scale = self.scale[columns]
         sincos_tile(phases, scale, tile.array, tile.rows.start, tile.cosine, tile.sine, flags)
 
@@ -224,10 +249,6 @@ class _Waves:
             tile = _Tile.kept(keep, rows, columns)
         self.write(rows, columns, tile)
         return tile
-
-
-def _height(width: int) -> int:
-    return max(_TILE // width, 64)
 
 
 def _even(total: int, largest: int, multiple: int) -> int:
@@ -287,6 +308,8 @@ def _sums(
         rows, columns = task
         partial = np.zeros((columns.stop - columns.start, n_columns), np.complex128)
         for tile in waves.tiles(rows, columns):
+            if n_columns == 1 and keep is None and waves.add(tile, columns, A, partial[:, 0]):
+                continue
             wave = waves.tile(tile, columns, keep)
             weights = np.asarray(A[tile], waves.dtype).T
             partial.real += (weights @ wave.cosines).T

@@ -85,7 +85,7 @@ class FourierFeatures(FeatureMap):
     can be memory-mapped.
 
     float32 rows are computed in float32. A phase ``<w, x>`` of thousands means a kernel so
-    narrow that float32 cannot resolve it; beyond 4096 the phases of that row are computed in
+    narrow that float32 cannot resolve it; beyond 6400 the phases of that row are computed in
     float64, more slowly, so that the result stays right.
 
     References
