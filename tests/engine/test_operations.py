@@ -49,6 +49,15 @@ class TestEveryPlace:
         )
         assert_close(result, plain.features(X, W, 2.0, offset), dtype)
 
+    def test_grouped_waves(self, place, dtype, budget):
+        X, W, _ = problem(dtype, N=20)
+        if dtype is np.float32:
+            X[::7] *= dtype(1e4)  # phases too large for float32
+        c = np.exp(1j * np.arange(20)) * np.linspace(0.1, 1, 20)
+        result = engine.grouped_waves(PLACES[place](X), W, c, 5, memory_budget=budget)
+        assert on_host(result).dtype == dtype
+        assert_close(result, plain.grouped_waves(X, W, c, 5), dtype)
+
     def test_sums(self, place, dtype, budget):
         X, W, A = problem(dtype)
         sums = engine.fourier_sums(PLACES[place](X), W, A, memory_budget=budget)
@@ -210,6 +219,11 @@ class TestBadInput:
     def test_wrong_signs(self):
         with pytest.raises(ValueError, match=r"signs must have shape \(3,\)"):
             engine.potential_and_gradient(self.X, self.W, self.A, signs=[1.0])
+
+    @pytest.mark.parametrize("size", [0, 2, 20])
+    def test_groups_that_do_not_fit(self, size):
+        with pytest.raises(ValueError, match="size must divide"):
+            engine.grouped_waves(self.X, self.W, np.ones(19), size)
 
     def test_out_elsewhere(self):
         with pytest.raises(ValueError, match="out is for NumPy"):

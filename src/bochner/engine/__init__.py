@@ -1,5 +1,10 @@
-"""The engine: three operations, as fast as the hardware allows, wherever the rows are."""
+"""The engine: a few operations, as fast as the hardware allows, wherever the rows are."""
 
-from bochner.engine.operations import features, fourier_sums, potential_and_gradient
+from bochner.engine.operations import (
+    features,
+    fourier_sums,
+    grouped_waves,
+    potential_and_gradient,
+)
 
-__all__ = ["features", "fourier_sums", "potential_and_gradient"]
+__all__ = ["features", "fourier_sums", "grouped_waves", "potential_and_gradient"]

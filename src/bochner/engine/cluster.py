@@ -44,6 +44,14 @@ def _coefficient_blocks(X: Any, A: Any) -> list[Any]:
     return list(A.to_delayed().ravel())
 
 
+def _result_dtype(X: Any) -> np.dtype[Any]:
+    return np.dtype(np.float32 if X.dtype in (np.float32, np.float16) else np.float64)
+
+
+def _result_meta(X: Any, dtype: np.dtype[Any]) -> Any:
+    return np.empty((0, 0), dtype) if is_host(X._meta) else X._meta
+
+
 def _numpy(array: Any) -> NDArray[Any]:
     """A partial result on the host, where the tree adds it; it is small."""
     if hasattr(array, "get"):  # CuPy
@@ -93,8 +101,7 @@ def features(
 ) -> Any:
     X = _one_block_of_columns(X)
     width = W.shape[1] * (2 if offset is None else 1)
-    dtype = np.dtype(np.float32 if X.dtype in (np.float32, np.float16) else np.float64)
-    meta = np.empty((0, 0), dtype) if is_host(X._meta) else X._meta
+    dtype = _result_dtype(X)
     return X.map_blocks(
         _block_features,
         W=dask.delayed(W, pure=True),  # once in the graph, not once a block
@@ -104,7 +111,35 @@ def features(
         memory_budget=memory_budget,
         chunks=(X.chunks[0], (width,)),
         dtype=dtype,
-        meta=meta,
+        meta=_result_meta(X, dtype),
+    )
+
+
+def _block_grouped_waves(block: Any, W: Any, coefficients: Any, size: int, **options: Any) -> Any:
+    return operations.grouped_waves(block, W, coefficients, size, **options)
+
+
+def grouped_waves(
+    X: Any,
+    W: Any,
+    coefficients: Any,
+    size: int,
+    *,
+    n_threads: int | None,
+    memory_budget: int | None,
+) -> Any:
+    X = _one_block_of_columns(X)
+    dtype = _result_dtype(X)
+    return X.map_blocks(
+        _block_grouped_waves,
+        W=dask.delayed(W, pure=True),
+        coefficients=dask.delayed(coefficients, pure=True),
+        size=size,
+        n_threads=1,
+        memory_budget=memory_budget,
+        chunks=(X.chunks[0], (W.shape[1] // size,)),
+        dtype=dtype,
+        meta=_result_meta(X, dtype),
     )
 
 

@@ -215,6 +215,59 @@ def sincos_tile(phases, scale, out, first_row, first_cosine, first_sine, large):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+def _mix_row_32(phase, with_cosine, with_sine, out):
+    beyond = np.int32(0)
+    for j in range(phase.shape[0]):
+        c, s, quadrant = _wave_32(phase[j])
+        beyond |= quadrant ^ (quadrant >> np.int32(31))
+        out[j] = c * with_cosine[j] + s * with_sine[j]
+    return beyond >= _QUADRANTS_32
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+def _mix_row_64(phase, with_cosine, with_sine, out):
+    beyond = np.int64(0)
+    for j in range(phase.shape[0]):
+        c, s, quadrant = _wave_64(phase[j])
+        beyond |= quadrant ^ (quadrant >> 63)
+        out[j] = c * with_cosine[j] + s * with_sine[j]
+    return beyond >= _QUADRANTS_64
+
+
+@njit(nogil=True, cache=True, fastmath=True, inline="never")
+def _add_up(values):
+    total = values[0] * 0
+    for j in range(values.shape[0]):
+        total += values[j]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _group_32(phases, with_cosine, with_sine, buffer, size, out, large):
+    for i in range(phases.shape[0]):
+        large[i] = _mix_row_32(phases[i], with_cosine, with_sine, buffer)
+        for g in range(out.shape[1]):
+            out[i, g] = _add_up(buffer[g * size : (g + 1) * size])
+
+
+@njit(nogil=True, cache=True)
+def _group_64(phases, with_cosine, with_sine, buffer, size, out, large):
+    for i in range(phases.shape[0]):
+        large[i] = _mix_row_64(phases[i], with_cosine, with_sine, buffer)
+        for g in range(out.shape[1]):
+            out[i, g] = _add_up(buffer[g * size : (g + 1) * size])
+
+
+def group_tile(phases, with_cosine, with_sine, buffer, size, out, large):
+    """``out[i, g] = sum over group g of with_cosine * cos(phases[i]) + with_sine * sin(...)``.
+
+    Groups are `size` neighbouring columns; `buffer` has room for one row of phases.
+    """
+    mix = _group_32 if phases.dtype == np.float32 else _group_64
+    mix(phases, with_cosine, with_sine, buffer, size, out, large)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
 def _slope_row(weight, with_cosine, with_sine, cosine, sine, out):
     for j in range(out.shape[0]):
         out[j] += weight * (with_cosine[j] * cosine[j] - with_sine[j] * sine[j])

@@ -165,7 +165,9 @@ class _Waves:
         self.offset = None if offset is None else np.asarray(offset, self.dtype)
         self.scratch = _Scratch()
 
-    def tasks(self, bytes_per_chunk: int, memory_budget: int) -> list[tuple[slice, slice]]:
+    def tasks(
+        self, bytes_per_chunk: int, memory_budget: int, multiple: int = 16
+    ) -> list[tuple[slice, slice]]:
         """Cut the work into (rows, columns), rows in order so that a file is read once.
 
         `bytes_per_chunk` is what the partial result of one chunk of rows takes; chunks are
@@ -174,7 +176,7 @@ class _Waves:
         n, d, N = self.n_rows, self.n_features, self.n_frequencies
         if n == 0 or N == 0:
             return []
-        widths = _slices(N, _even(N, _WIDEST, multiple=16))
+        widths = _slices(N, _even(N, max(_WIDEST, multiple), multiple))
         width = widths[0].stop
         work = n * width * (d * self.rows.density + 8)
         wanted = min(work / _CHUNK_WORK, _TASKS / len(widths))
@@ -201,6 +203,15 @@ class _Waves:
         if self.offset is not None:
             phases += self.offset[columns]
         return phases
+
+    def exact_phases(
+        self, rows: slice, columns: slice, large: Array, phases: Array
+    ) -> NDArray[np.float64]:
+        """The phases of the rows that were reported as too large, in float64."""
+        if self.dtype != np.float32:
+            return phases[large]
+        exact = self.rows.exact_phases(rows.start + large, self.W, columns)
+        return exact if self.offset is None else exact + self.offset[columns]
 
     def add(self, rows: slice, columns: slice, A: Array, total: NDArray[np.complex128]) -> bool:
         """Add a tile's share of the sums of one column of `A`, without storing its waves.
@@ -230,12 +241,7 @@ class _Waves:
 
         if flags.any():
             large = np.flatnonzero(flags)
-            if self.dtype == np.float32:
-                exact = self.rows.exact_phases(rows.start + large, self.W, columns)
-                if self.offset is not None:
-                    exact += self.offset[columns]
-            else:
-                exact = phases[large]
+            exact = self.exact_phases(rows, columns, large, phases)
             tile.cosines[large] = scale * np.cos(exact)
             tile.sines[large] = scale * np.sin(exact)
 
@@ -319,6 +325,45 @@ def _sums(
     for (_, columns), partial in zip(tasks, ordered_map(work, tasks, n_threads), strict=True):
         total[columns] += partial
     return total
+
+
+def grouped_waves(
+    X: Any,
+    W: Array,
+    coefficients: NDArray[np.complex128],
+    size: int,
+    *,
+    n_threads: int | None,
+    memory_budget: int | None,
+) -> Array:
+    from bochner.engine.compiled import group_tile
+
+    waves = _Waves(as_rows(X), W)
+    real = np.ascontiguousarray(coefficients.real, waves.dtype)
+    imaginary = np.ascontiguousarray(coefficients.imag, waves.dtype)
+    result = np.empty((waves.n_rows, waves.n_frequencies // size), waves.dtype)
+
+    def work(task: tuple[slice, slice]) -> None:
+        rows, columns = task
+        groups = slice(columns.start // size, columns.stop // size)
+        for tile in waves.tiles(rows, columns):
+            phases = waves.phases(tile, columns)
+            buffer = waves.scratch.array("buffer", (phases.shape[1],), waves.dtype)
+            shape = (len(phases), groups.stop - groups.start)
+            out = waves.scratch.array("out", shape, waves.dtype)
+            flags = waves.scratch.array("flags", (len(phases),), np.dtype(np.bool_))
+            group_tile(phases, real[columns], imaginary[columns], buffer, size, out, flags)
+            if flags.any():
+                large = np.flatnonzero(flags)
+                exact = waves.exact_phases(tile, columns, large, phases)
+                mixed = np.cos(exact) * real[columns] + np.sin(exact) * imaginary[columns]
+                out[large] = mixed.reshape(len(large), -1, size).sum(axis=2)
+            result[tile, groups] = out
+
+    tasks = waves.tasks(0, 0, multiple=size)
+    for _ in ordered_map(work, tasks, n_threads or default_threads()):
+        pass
+    return result
 
 
 def fourier_sums(

@@ -136,6 +136,28 @@ def features(
     return result
 
 
+def grouped_waves(
+    X: Any,
+    W: Any,
+    coefficients: Any,
+    size: int,
+    *,
+    n_threads: int | None,
+    memory_budget: int | None,
+) -> Any:
+    waves = _Waves(X, W, memory_budget)
+    xp, N = waves.xp, waves.n_frequencies
+    real, imaginary = waves.asarray(coefficients.real), waves.asarray(coefficients.imag)
+    result = waves.empty((waves.n_rows, N // size))
+    for chunk in waves.chunks():
+        height = chunk.stop - chunk.start
+        tile = waves.empty((height, 2 * N))
+        waves.write(chunk, tile)
+        mixed = tile[:, :N] * real + tile[:, N:] * imaginary
+        result[chunk, :] = xp.sum(xp.reshape(mixed, (height, N // size, size)), axis=2)
+    return result
+
+
 def _sums(waves: _Waves, A: Any, keep: Any) -> Any:
     """Real parts above imaginary parts: shape ``(2 N, k)``."""
     xp = waves.xp

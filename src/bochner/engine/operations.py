@@ -144,6 +144,57 @@ def features(
     )
 
 
+def grouped_waves(
+    X: Any,
+    W: Any,
+    coefficients: Any,
+    size: int,
+    *,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> Any:
+    """Waves added up in groups: one column for every `size` neighbouring frequencies.
+
+    ``S[i, g] = sum_m Re(conj(c_m) exp(1j <w_m, x_i>))`` over the frequencies ``m`` of group
+    ``g``. With ``c_m = Q_m exp(1j <w_m, z>)`` this is a learned similarity to the point ``z``,
+    ``sum_m Q_m cos <w_m, x_i - z>``.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, of any type in the table above.
+    W : array of shape (d, N)
+        Frequencies, one a column.
+    coefficients : complex array of shape (N,)
+        The ``c`` above.
+    size : int
+        Frequencies in a group; divides ``N``.
+    n_threads, memory_budget : int, optional
+        As in :func:`features`.
+
+    Returns
+    -------
+    array of shape (n, N / size)
+        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine import grouped_waves
+    >>> grouped_waves(np.zeros((1, 1)), np.ones((1, 4)), np.array([1, 2, 3, 4j]), size=2)
+    array([[3., 3.]])
+    """
+    _check_shapes(X, W)
+    coefficients = np.asarray(coefficients, dtype=np.complex128)
+    if coefficients.shape != (W.shape[1],) or size < 1 or W.shape[1] % size:
+        raise ValueError(
+            f"coefficients must have shape ({W.shape[1]},) and size must divide it, got shape "
+            f"{coefficients.shape} and size {size}."
+        )
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return place_of(X).grouped_waves(X, W, coefficients, size, **options)
+
+
 def fourier_sums(
     X: Any,
     W: Any,

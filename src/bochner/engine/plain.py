@@ -25,6 +25,12 @@ def features(X: Any, W: Any, scale: Any = 1.0, offset: Any = None) -> NDArray[np
     return np.hstack([scale * np.cos(phases), scale * np.sin(phases)])
 
 
+def grouped_waves(X: Any, W: Any, coefficients: Any, size: int) -> NDArray[np.float64]:
+    """``S[i, g] = sum over the m of group g of Re(conj(c_m) exp(1j <w_m, x_i>))``."""
+    waves = np.exp(1j * (_float64(X) @ _float64(W))) * np.conj(coefficients)
+    return waves.real.reshape(len(waves), -1, size).sum(axis=2)
+
+
 def fourier_sums(X: Any, W: Any, A: Any) -> NDArray[np.complex128]:
     """``F[m, k] = sum_i A[i, k] exp(1j <w_m, x_i>)``."""
     sums: NDArray[np.complex128] = np.exp(1j * (_float64(X) @ _float64(W))).T @ _float64(A)
