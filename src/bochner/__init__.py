@@ -1,7 +1,9 @@
 """Kernels that are learned: fast feature maps for scikit-learn."""
 
 from bochner.spectral.features import FourierFeatures
+from bochner.spectral.landmarks import LandmarkSimilarities
+from bochner.spectral.posterior_features import PosteriorFourierFeatures
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["FourierFeatures"]
+__all__ = ["FourierFeatures", "LandmarkSimilarities", "PosteriorFourierFeatures"]

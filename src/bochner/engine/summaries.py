@@ -86,12 +86,16 @@ def sample_rows(X: Any, n_rows: int, random_state: RandomState) -> Any:
     A dask array that does not know the lengths of its blocks is read from its beginning, as far
     as needed.
     """
+    if is_dask(X) and any(np.isnan(length) for length in X.chunks[0]):
+        X = _head(X, n_rows)
+    return take_rows(X, _choose(X.shape[0], n_rows, random_state))
+
+
+def take_rows(X: Any, index: NDArray[np.intp]) -> Any:
+    """The rows `index` of `X`, on the host; a dask array must know the lengths of its blocks."""
     if is_dask(X):
-        if any(np.isnan(length) for length in X.chunks[0]):
-            X = _head(X, n_rows)
-        else:
-            return _from_blocks(X, _choose(X.shape[0], n_rows, random_state))
-    index = _choose(X.shape[0], n_rows, random_state)
+        order = np.argsort(index, kind="stable")
+        return _from_blocks(X, index[order])[np.argsort(order)]
     if is_host(X):
         return X[index]
     from array_api_compat import device
