@@ -14,7 +14,7 @@ SOURCE = Path(bochner.__file__).parent
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = [
     ("engine",),
-    ("base", "spectral", "kernels"),
+    ("base", "spectral", "kernels", "guarantees"),
     ("datasets", "experiments"),
     ("cli",),
     ("__main__",),

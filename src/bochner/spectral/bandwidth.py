@@ -84,3 +84,20 @@ def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
     distances = distances[np.triu_indices_from(distances, k=1)]
     distances = distances[distances > 0]
     return float(np.median(distances)) if distances.size else 0.0
+
+
+def check_honest(gamma: Any, fitted: Any, given: Any, classes: Any) -> None:
+    """Refuse a guarantee whose conditions are known not to hold.
+
+    Not everything can be seen from here: a scaler fitted on the same rows voids it as well.
+    """
+    if classes is None:
+        raise ValueError(
+            "there is no bound for regression: the targets are scaled by the rows themselves."
+        )
+    own = isinstance(fitted, StandardKernel) and getattr(given, "gamma", None) is None
+    if own and isinstance(gamma, str):
+        raise ValueError(
+            f"gamma={gamma!r} was read off the same rows, so that no bound holds; give a number "
+            "that was chosen without them."
+        )

@@ -18,8 +18,9 @@ from bochner import engine
 from bochner.base import FeatureMap
 from bochner.engine.operations import is_dask, is_device, is_host
 from bochner.engine.summaries import take_rows, to_numpy
+from bochner.guarantees.alignment import Bound, landmark_pairs, tightest_landmark_bounds
 from bochner.spectral.alignment import landmark_losses
-from bochner.spectral.bandwidth import GAMMA_RULES, resolve_kernel
+from bochner.spectral.bandwidth import GAMMA_RULES, check_honest, resolve_kernel
 from bochner.spectral.candidates import Candidates
 from bochner.spectral.kernels import STANDARD, SpectralKernel
 from bochner.spectral.posterior import gibbs_posterior
@@ -169,6 +170,7 @@ class LandmarkSimilarities(FeatureMap):
         """
         X = self._validate_rows(X, reset=True)
         y = check_labels(y, X.shape[0])
+        self._n_rows = len(y)
         target = Target.of(y, self.target)
         if hasattr(X, "compute_chunk_sizes") and np.isnan(X.shape[0]):
             X = X.compute_chunk_sizes()
@@ -214,12 +216,44 @@ class LandmarkSimilarities(FeatureMap):
         ]
         return parts[0] if len(parts) == 1 else _side_by_side(parts)
 
+    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Bound]:
+        """Guarantees on the alignment losses of all landmarks' learned similarities together.
+
+        With probability ``1 - delta`` over the rows, every one of them holds (PAC-Bayes-kl,
+        and a union over the landmarks). It holds for all `beta` at once.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability of failure.
+        n_settings : int, default=1
+            Number of settings (of `gamma`, say) among which these rows have chosen.
+
+        Returns
+        -------
+        list of Bound
+            One for each landmark.
+        """
+        check_is_fitted(self)
+        if self.posterior is None:
+            raise ValueError("posterior=None learns nothing; there is no bound.")
+        if isinstance(self.landmarks, str) and self.landmarks == "kmeans":
+            raise ValueError(
+                "centroids of k-means depend on all rows, so that no bound holds for them; use "
+                "landmarks='random' or points of your own."
+            )
+        check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
+        m = landmark_pairs(self._n_rows, in_sample=bool(self.in_sample_.all()))
+        return tightest_landmark_bounds(
+            self.posterior_, np.clip(self.losses_, 0, 1), m, delta, n_settings=n_settings
+        )
+
     @property
     def _n_features_out(self) -> int:
         return int(self.landmarks_.shape[0])
 
     def _count(self, n_rows: int) -> int:
-        n = self.n_components
+        n: Any = self.n_components
         count = int(n) if isinstance(n, Integral) else int(np.ceil(n * n_rows))
         if count > n_rows:
             raise ValueError(
@@ -336,7 +370,7 @@ def _side_by_side(parts: list[Any]) -> Any:
 
 
 def _shares(sizes: list[int], count: int) -> list[int]:
-    """Divide `count` equally over groups; what does not fit into a small one goes to the others."""
+    """Divide `count` equally; what does not fit into a small group goes to the others."""
     shares = [0] * len(sizes)
     while sum(shares) < count:
         open_groups = [i for i, size in enumerate(sizes) if shares[i] < size]

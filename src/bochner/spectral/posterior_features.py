@@ -17,8 +17,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from bochner import engine
 from bochner.base import FeatureMap
 from bochner.engine.summaries import to_numpy
+from bochner.guarantees.alignment import Bound, tightest_global_bound
 from bochner.spectral.alignment import AlignmentSums, alignment_sums
-from bochner.spectral.bandwidth import GAMMA_RULES, resolve_kernel
+from bochner.spectral.bandwidth import GAMMA_RULES, check_honest, resolve_kernel
 from bochner.spectral.candidates import Candidates
 from bochner.spectral.kernels import STANDARD, Gaussian, SpectralKernel
 from bochner.spectral.langevin import sample_tilted_gaussian
@@ -272,6 +273,41 @@ class PosteriorFourierFeatures(FeatureMap):
             scale=np.sqrt(self.weights_),
             n_threads=self._n_threads(),
             memory_budget=self.memory_budget,
+        )
+
+    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Bound:
+        """A guarantee on the alignment loss of the learned kernel, on new pairs of rows.
+
+        With probability ``1 - delta`` over the rows. It holds for all posteriors at once, so
+        that `beta` and `rho` may have been tuned on the same rows for free; it assumes that
+        `gamma`, and any scaling of the columns, were fixed without them.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability of failure.
+        n_settings : int, default=1
+            Number of settings (of `gamma`, say) among which these rows have chosen.
+
+        Returns
+        -------
+        Bound
+            Its value, to be compared with the 1/2 of an uninformative kernel, and its name.
+        """
+        check_is_fitted(self)
+        if self.support == "continuous":
+            raise ValueError(
+                "support='continuous' has no bound: its divergence from the prior is unknown."
+            )
+        if self._weighted:
+            raise ValueError("there is no bound for a fit with sample_weight.")
+        check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
+        return tightest_global_bound(
+            self.posterior_,
+            np.clip(self.losses_, 0, 1),
+            self._sums.n_rows,
+            delta,
+            n_settings=n_settings,
         )
 
     @property

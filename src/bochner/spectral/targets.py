@@ -42,7 +42,9 @@ class Target:
         """Recognise the target, as scikit-learn does; `kind` overrules it."""
         found = type_of_target(y, input_name="y")
         if found not in ("binary", "multiclass", "continuous"):
-            raise ValueError(f"y must hold one label or one number a row, got {found} labels.")
+            raise ValueError(
+                f"Unknown label type: y must hold one label or number a row, got {found}."
+            )
         if kind == "regression":
             return cls(None)
         if kind == "auto" and found == "continuous":
