@@ -6,13 +6,14 @@ import platform
 import sys
 from collections.abc import Callable
 
-from benchmarks import operations, sampling, scaling, startup
+from benchmarks import landmarks, operations, sampling, scaling, startup
 
 MEASUREMENTS: dict[str, Callable[[], None]] = {
     "features": operations.features,
     "sums": operations.sums,
     "gradient": operations.gradient,
     "sparse": operations.sparse_rows,
+    "landmarks": landmarks.landmarks,
     "scaling": scaling.rows_against_time,
     "sampling": sampling.kernel_error,
     "startup": startup.new_process,

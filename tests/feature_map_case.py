@@ -26,7 +26,8 @@ class FeatureMapCase:
 
     estimator: ClassVar[Any]
     unit_norm: ClassVar[bool]  # whether |phi(x)| = 1 is promised
-    places: ClassVar[tuple[str, ...]] = tuple(PLACES)
+    # The places where fitting gives the same map to rounding. (The map itself must work in all.)
+    fit_agrees: ClassVar[tuple[str, ...]] = (*PLACES, "float32", "table")
 
     def data(self, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
         X, y = make_classification(
@@ -68,12 +69,12 @@ class FeatureMapCase:
     def test_dtypes_are_equivalent(self):
         single, X = self.fitted(np.float32)
         double, X64 = self.fitted(np.float64)
-        np.testing.assert_allclose(single.transform(X), double.transform(X64), atol=SINGLE)
+        np.testing.assert_allclose(double.transform(X), double.transform(X64), atol=SINGLE)
+        if "float32" in self.fit_agrees:
+            np.testing.assert_allclose(single.transform(X), double.transform(X64), atol=SINGLE)
 
     @pytest.mark.parametrize("place", PLACES)
     def test_places_agree(self, place):
-        if place not in self.places:
-            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
         fitted, X = self.fitted()
         expected = fitted.transform(X)
         there = PLACES[place](X)
@@ -82,8 +83,10 @@ class FeatureMapCase:
             assert type(result).__module__ == type(there).__module__
         np.testing.assert_allclose(on_host(result), expected, atol=1e-12)
         # fitted there as well
-        refitted = self.make().fit(there, self.data()[1])
-        np.testing.assert_allclose(on_host(refitted.transform(there)), expected, atol=1e-9)
+        refitted = on_host(self.make().fit(there, self.data()[1]).transform(there))
+        assert refitted.shape == expected.shape
+        if place in self.fit_agrees:
+            np.testing.assert_allclose(refitted, expected, atol=1e-9)
 
     def test_rows_do_not_depend_on_each_other(self):
         fitted, X = self.fitted()
@@ -132,15 +135,14 @@ class FeatureMapCase:
         assert result.index.equals(table.index)
         # a table is stored by column: the same products in another order
         expected = self.make().fit(X, y).transform(X)
-        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
+        if "table" in self.fit_agrees:
+            np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
         with pytest.raises(ValueError, match="feature names"):
             fitted.transform(table.rename(columns={"c0": "other"}))
 
     @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict", "dask"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_not_a_number_is_refused(self, place, bad):
-        if place not in self.places:
-            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
         fitted, X = self.fitted()
         X[7, 2] = bad
         with pytest.raises(ValueError, match=r"(?i)NaN|infinity"):
@@ -148,16 +150,12 @@ class FeatureMapCase:
 
     @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict", "dask"])
     def test_wrong_number_of_columns(self, place):
-        if place not in self.places:
-            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
         fitted, X = self.fitted()
         with pytest.raises(ValueError, match="5 features"):
             fitted.transform(PLACES[place](X[:, :5]))
 
     @pytest.mark.parametrize("place", ["numpy", "torch", "strict", "dask"])
     def test_empty_rows_and_wrong_dimensions(self, place):
-        if place not in self.places:
-            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
         X, y = self.data()
         for wrong in (X[:0], X[:, :0], X[:, :, None]):
             there = PLACES[place](wrong) if place != "dask" else _as_dask(wrong)
@@ -166,8 +164,6 @@ class FeatureMapCase:
 
     @pytest.mark.parametrize("place", ["numpy", "torch", "strict", "dask"])
     def test_complex_rows_are_refused(self, place):
-        if place not in self.places:
-            pytest.skip(f"{type(self.estimator).__name__} does not take {place} input")
         X, y = self.data()
         with pytest.raises(ValueError, match=r"(?i)complex|real"):
             self.make().fit(PLACES[place](X + 0j), y)

@@ -24,11 +24,17 @@ from sklearn.svm import SVC
 from bochner.datasets import Dataset
 from bochner.engine.summaries import variance
 from bochner.spectral.features import FourierFeatures
+from bochner.spectral.landmarks import LandmarkSimilarities
+from bochner.spectral.posterior_features import PosteriorFourierFeatures
 
 EXACT = "exact SVC"
 
 # Feature maps by the name they have in the table; each takes n_components, gamma, random_state.
 MAPS: dict[str, Callable[..., Any]] = {
+    "PosteriorFourierFeatures": PosteriorFourierFeatures,
+    "PosteriorFourierFeatures, chi2": partial(PosteriorFourierFeatures, divergence="chi2"),
+    "LandmarkSimilarities": LandmarkSimilarities,
+    "LandmarkSimilarities, plain": partial(LandmarkSimilarities, posterior=None),
     "FourierFeatures": FourierFeatures,
     "FourierFeatures, iid": partial(FourierFeatures, sampling="iid"),
     "FourierFeatures, sobol": partial(FourierFeatures, sampling="sobol"),
@@ -80,16 +86,17 @@ def plan(
 ) -> tuple[list[Cell], list[str]]:
     """The cells of a comparison, and a line about every one that is left out.
 
-    Nystroem cannot have more columns than training rows.
+    Nystroem and landmarks cannot have more columns than training rows.
     """
     cells, left_out = [], []
     n_training = n_rows - _n_test(n_rows)
     for seed in range(n_seeds):
         for method in methods:
             for width in (None,) if method == EXACT else tuple(widths):
-                if method == "Nystroem" and width is not None and width > n_training:
+                one_a_row = method.startswith(("Nystroem", "Landmark"))
+                if one_a_row and width is not None and width > n_training:
                     left_out.append(
-                        f"Nystroem with {width} columns needs as many training rows, "
+                        f"{method} with {width} columns needs as many training rows, "
                         f"there are {n_training}"
                     )
                 else:
@@ -114,7 +121,7 @@ def measure(cell: Cell, data: Dataset) -> Measurement:
         feature_map = MAPS[cell.method](
             n_components=cell.width, gamma=gamma, random_state=cell.seed
         )
-        _, fit = _timed(feature_map.fit, X)
+        _, fit = _timed(feature_map.fit, X, y)
         feature_map.transform(X[:1])  # loads compiled code, once a process
         features, transform = _timed(feature_map.transform, np.vstack([X, X_test]))
         machine = RidgeClassifierCV(alphas=np.logspace(-5, 2, 8)).fit(features[: len(X)], y)

@@ -140,6 +140,7 @@ def alignment_sums(
 def landmark_losses(
     sums: NDArray[np.complex128],
     at_landmark: NDArray[np.complex128],
+    own: Float,
     in_sample: NDArray[np.bool_],
     n_rows: int,
 ) -> Float:
@@ -148,7 +149,7 @@ def landmark_losses(
     .. math::
 
         L_l(w) = \frac12 - \frac{\mathrm{Re}\bigl(\overline{e^{i \langle w, x_l \rangle}}
-            G(w)\bigr) - [l \text{ in sample}]}{2 m},
+            G(w)\bigr) - [l \text{ in sample}] \lambda_{ll}}{2 m},
         \qquad G(w) = \sum_j \lambda(y_l, y_j) e^{i \langle w, x_j \rangle},
 
     with :math:`m = n - 1` for a landmark that is one of the rows (its own term is left out) and
@@ -158,11 +159,13 @@ def landmark_losses(
     ----------
     sums, at_landmark : complex arrays of shape (n_landmarks, D)
         ``G`` and ``exp(i <w, x_l>)`` at the landmark's frequencies.
+    own : array of shape (n_landmarks,)
+        The similarity of its label to itself, 1 for classes.
     in_sample : boolean array of shape (n_landmarks,)
         Whether the landmark is one of the rows.
     n_rows : int
         Rows in the sums.
     """
     inside = in_sample.astype(np.float64)[:, None]
-    agreement = (np.conj(at_landmark) * sums).real - inside
+    agreement = (np.conj(at_landmark) * sums).real - inside * own[:, None]
     return 0.5 - agreement / (2 * (n_rows - inside))

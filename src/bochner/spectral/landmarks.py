@@ -304,6 +304,8 @@ class LandmarkSimilarities(FeatureMap):
         sums = np.empty(n_landmarks * D, np.complex128)
         at_landmark = np.empty((n_landmarks, D), np.complex128)
         groups = target.similarities(self.landmark_labels_, y)
+        # one factor a landmark: its own scaled target (regression) or +-1
+        own = np.concatenate([factors for _, factors, _ in groups]) ** 2
         options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
         for block, W in self._candidates.blocks(_dtype(X)):
             first, stop = block.start // D, block.stop // D
@@ -314,14 +316,14 @@ class LandmarkSimilarities(FeatureMap):
                 # Labels are sorted, so the landmarks of a group are neighbours.
                 here = positions[(positions >= first) & (positions < stop)]
                 if here.size:
-                    own = slice(here[0] * D, (here[-1] + 1) * D)
-                    inner = slice(own.start - block.start, own.stop - block.start)
+                    span = slice(here[0] * D, (here[-1] + 1) * D)
+                    inner = slice(span.start - block.start, span.stop - block.start)
                     factor = np.repeat(factors[np.isin(positions, here)], D)
-                    sums[own] = factor * to_numpy(
+                    sums[span] = factor * to_numpy(
                         engine.fourier_sums(X, W[:, inner], column, **options)
                     )
         self.losses_ = landmark_losses(
-            sums.reshape(n_landmarks, D), at_landmark, self.in_sample_, len(y)
+            sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
         )
         self.posterior_ = gibbs_posterior(self.losses_, self.beta, len(y))
         self._coefficients = (self.posterior_ * at_landmark).ravel()
