@@ -140,8 +140,11 @@ def _farm(name: str) -> LocalDataset:
 
 def _mnist(name: str, low: int, high: int) -> LocalDataset:
     X, y, X_test, y_test = _read("mnist.npz", "X_train", "y_train", "X_test", "y_test")
-    parts = [rows[digits == digit] for digit in (low, high) for rows, digits in
-             ((X, y), (X_test, y_test))]
+    parts = [
+        rows[digits == digit]
+        for digit in (low, high)
+        for rows, digits in ((X, y), (X_test, y_test))
+    ]
     n_low = len(parts[0]) + len(parts[1])
     pool = np.concatenate(parts).astype(np.float64) / 255
     return LocalDataset(name, pool, np.where(np.arange(len(pool)) < n_low, -1, 1))
