@@ -9,25 +9,22 @@ from scipy import special
 from scipy.optimize import brentq
 
 from bochner.guarantees import Bound, tightest_global_bound, tightest_landmark_bounds
-from bochner.guarantees.alignment import (
+from bochner.guarantees.alignment import catoni, pac_bayes_kl, sharp, t_grid
+from bochner.guarantees.divergences import (
     binary_kl,
-    catoni,
-    corollary_2,
-    corollary_5,
-    effective_pairs,
     inverse_binary_kl,
     kl_to_uniform,
-    landmark_bound,
-    landmark_pairs,
-    pac_bayes_kl,
     power_divergence,
-    sharp,
-    t_grid,
+)
+from bochner.guarantees.samples import effective_pairs, landmark_pairs, variance_bound
+from bochner.guarantees.theorems import (
+    corollary_2,
+    corollary_5,
+    landmark_bound,
     theorem_1,
     theorem_3,
     theorem_4,
     theorem_4_as_printed,
-    variance_bound,
 )
 
 LOSS = st.floats(0, 1)

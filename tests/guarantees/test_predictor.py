@@ -10,7 +10,7 @@ from scipy import special, stats
 from sklearn.linear_model import LogisticRegression
 
 from bochner.guarantees import Certificate, certify, clopper_pearson, linear_pac_bayes
-from bochner.guarantees.alignment import inverse_binary_kl
+from bochner.guarantees.divergences import inverse_binary_kl
 
 
 def allowed(repetitions, delta):

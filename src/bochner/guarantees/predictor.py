@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bochner.guarantees.alignment import _check_count, _check_delta, pac_bayes_kl
+from bochner.guarantees.alignment import pac_bayes_kl
+from bochner.guarantees.checks import check_count, check_delta
 
 
 def clopper_pearson(errors: int, n: int, delta: float = 0.05) -> float:
@@ -49,8 +50,8 @@ def clopper_pearson(errors: int, n: int, delta: float = 0.05) -> float:
     >>> round(clopper_pearson(0, 100), 4), round(clopper_pearson(5, 100), 4)
     (0.0295, 0.1023)
     """
-    n, errors = _check_count("n", n, 1), _check_count("errors", errors, 0)
-    delta = _check_delta(delta)
+    n, errors = check_count("n", n, 1), check_count("errors", errors, 0)
+    delta = check_delta(delta)
     if errors > n:
         raise ValueError(f"errors must be at most n = {n}, got {errors}.")
     if errors == n:
@@ -119,7 +120,7 @@ def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Certificat
     >>> print(certify(model, [[0]] * 100, [1] * 95 + [0] * 5))
     error rate <= 0.1023 with probability 0.95 (5 errors on 100 held-out rows, 0.0500)
     """
-    delta = _check_delta(delta)
+    delta = check_delta(delta)
     labels, predicted = np.asarray(y), np.asarray(model.predict(X))
     # A column of labels would broadcast against a row of predictions.
     if labels.ndim != 1 or predicted.shape != labels.shape:
@@ -228,7 +229,7 @@ def linear_pac_bayes(
     error rate <= 0.0319 with probability 0.95; <= 0.0159 for the randomised classifier
     (0.0002 on the 1000 rows)
     """
-    delta = _check_delta(delta)
+    delta = check_delta(delta)
     X = np.asarray(features, dtype=np.float64)
     w = np.asarray(coefficients, dtype=np.float64)
     y = np.asarray(labels)

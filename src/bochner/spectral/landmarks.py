@@ -18,7 +18,8 @@ from bochner import engine
 from bochner.base import FeatureMap
 from bochner.engine.operations import is_dask, is_device, is_host
 from bochner.engine.summaries import take_rows, to_numpy
-from bochner.guarantees.alignment import Bound, landmark_pairs, tightest_landmark_bounds
+from bochner.guarantees.alignment import Bound, tightest_landmark_bounds
+from bochner.guarantees.samples import landmark_pairs
 from bochner.spectral.alignment import landmark_losses
 from bochner.spectral.bandwidth import GAMMA_RULES, check_honest, resolve_kernel
 from bochner.spectral.candidates import Candidates
