@@ -39,7 +39,7 @@ def compare(
     data: Annotated[str, typer.Argument(help=f"One of {', '.join(BUNDLED)}.")] = "digits",
     widths: Annotated[
         str, typer.Option(help="Numbers of columns, separated by commas.")
-    ] = "64,256,1024",
+    ] = "32,128,512",
     methods: Annotated[
         list[str] | None,
         typer.Option("--method", help="Only this method; may be given several times."),

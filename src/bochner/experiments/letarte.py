@@ -342,17 +342,23 @@ def table1(
     notebook: Notebook,
     gamma_per_seed: bool = False,
     solver: str = CONVERGED,
+    gamma_max_train: int | None = None,
 ) -> list[Result]:
     """The machine, and linear machines on plain and on learned similarities to landmarks.
 
-    gamma is the machine's choice, on each split or once on the authors' split. `solver` is how
-    the linear machines are trained, a name in ``SOLVERS``.
+    gamma is the machine's choice, on each split or once on the authors' split, there with at
+    most `gamma_max_train` rows. `solver` is how the linear machines are trained, a name in
+    ``SOLVERS``.
     """
     results = []
     seeds = tuple(seeds)
     for name in datasets:
         for seed in seeds:
-            chooser = _svm_cell(name, seed if gamma_per_seed else AUTHORS_SEED, max_train)
+            chooser = (
+                _svm_cell(name, seed, max_train)
+                if gamma_per_seed
+                else _svm_cell(name, AUTHORS_SEED, gamma_max_train or max_train)
+            )
             choice = notebook.result(chooser)
             for method in TABLE1_METHODS:
                 if method == SVM and gamma_per_seed:
@@ -527,6 +533,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="choose gamma on each split (default: once, on the authors' split)",
     )
     many.add_argument(
+        "--gamma-max-train",
+        type=int,
+        help="rows for the choice of gamma on the authors' split (default: as --max-train); "
+        "fewer rows prefer another gamma",
+    )
+    many.add_argument(
         "--solver",
         choices=tuple(SOLVERS),
         default=CONVERGED,
@@ -550,6 +562,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 notebook,
                 options.gamma_per_seed,
                 options.solver,
+                options.gamma_max_train,
             )
             text = table1_report(results, options.gamma_per_seed)
         else:
