@@ -80,6 +80,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return X
 
 
+def float_dtype(X: Any) -> Any:
+    """The NumPy dtype of numbers that go with validated rows, wherever these are."""
+    return np.float32 if str(X.dtype).endswith("float32") else np.float64
+
+
 def _finite(block: Any) -> Any:
     values = block.data if hasattr(block, "indptr") else block
     if values.dtype.kind == "f" and not np.isfinite(values).all():

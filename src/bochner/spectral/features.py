@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap
-from bochner.spectral.bandwidth import GAMMA_RULES, resolve_kernel
-from bochner.spectral.kernels import STANDARD, SpectralKernel
+from bochner.base import FeatureMap, float_dtype
+from bochner.spectral.bandwidth import resolve_kernel
+from bochner.spectral.kernels import SpectralKernel
+from bochner.spectral.parameters import SHARED_CONSTRAINTS
 from bochner.spectral.sampling import SAMPLINGS, Sampling, draw_frequencies
 
 
@@ -109,14 +110,10 @@ class FourierFeatures(FeatureMap):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "kernel": [StrOptions(set(STANDARD)), HasMethods(["sample", "__call__"])],
-        "gamma": [StrOptions(set(GAMMA_RULES)), Interval(Real, 0, None, closed="neither")],
         "sampling": [StrOptions(set(SAMPLINGS))],
         "paired": ["boolean"],
-        "n_jobs": [None, Integral],
-        "memory_budget": [None, Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -171,7 +168,7 @@ class FourierFeatures(FeatureMap):
             sampling=self.sampling,
             random_state=random_state,
         )
-        dtype = np.float32 if str(X.dtype).endswith("float32") else np.float64
+        dtype = float_dtype(X)
         offsets = None if self.paired else random_state.uniform(0, 2 * np.pi, n_frequencies)
         self.kernel_ = kernel
         self.frequencies_ = frequencies.astype(dtype, copy=False)

@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap
+from bochner.base import FeatureMap, float_dtype
 from bochner.engine.operations import is_dask, is_device, is_host
 from bochner.engine.summaries import take_rows, to_numpy
 from bochner.guarantees.alignment import Bound, tightest_landmark_bounds
 from bochner.guarantees.samples import landmark_pairs
 from bochner.spectral.alignment import landmark_losses
-from bochner.spectral.bandwidth import GAMMA_RULES, check_honest, resolve_kernel
+from bochner.spectral.bandwidth import check_honest, resolve_kernel
 from bochner.spectral.candidates import Candidates
-from bochner.spectral.kernels import STANDARD, SpectralKernel
+from bochner.spectral.kernels import SpectralKernel
+from bochner.spectral.parameters import SHARED_CONSTRAINTS
 from bochner.spectral.posterior import gibbs_posterior
 from bochner.spectral.targets import Target, TargetKind, check_labels
 
@@ -106,6 +107,7 @@ class LandmarkSimilarities(FeatureMap):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
@@ -115,11 +117,6 @@ class LandmarkSimilarities(FeatureMap):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "target": [StrOptions({"auto", "classification", "regression"})],
-        "kernel": [StrOptions(set(STANDARD)), HasMethods(["sample", "__call__"])],
-        "gamma": [StrOptions(set(GAMMA_RULES)), Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [None, Integral],
-        "memory_budget": [None, Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -213,7 +210,7 @@ class LandmarkSimilarities(FeatureMap):
             engine.grouped_waves(
                 X, W, self._coefficients[block], size=self.n_frequencies, **options
             )
-            for block, W in self._candidates.blocks(_dtype(X))
+            for block, W in self._candidates.blocks(float_dtype(X))
         ]
         return parts[0] if len(parts) == 1 else _side_by_side(parts)
 
@@ -308,7 +305,7 @@ class LandmarkSimilarities(FeatureMap):
         # one factor a landmark: its own scaled target (regression) or +-1
         own = np.concatenate([factors for _, factors, _ in groups]) ** 2
         options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
-        for block, W in self._candidates.blocks(_dtype(X)):
+        for block, W in self._candidates.blocks(float_dtype(X)):
             first, stop = block.start // D, block.stop // D
             points = self.landmarks_[first:stop]
             points = np.asarray(points.toarray() if sparse.issparse(points) else points)
@@ -335,11 +332,11 @@ class LandmarkSimilarities(FeatureMap):
             X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
             return X.map_blocks(
                 self._plain,
-                dtype=_dtype(X),
+                dtype=float_dtype(X),
                 chunks=(X.chunks[0], (self._n_features_out,)),
-                meta=np.empty((0, 0), _dtype(X)),
+                meta=np.empty((0, 0), float_dtype(X)),
             )
-        dtype = _dtype(X)
+        dtype = float_dtype(X)
         landmarks = self.landmarks_.astype(dtype)
         values = self.kernel_(X if is_host(X) else to_numpy(X), landmarks).astype(
             dtype, copy=False
@@ -349,10 +346,6 @@ class LandmarkSimilarities(FeatureMap):
         from array_api_compat import array_namespace, device
 
         return array_namespace(X).asarray(values, device=device(X))
-
-
-def _dtype(X: Any) -> Any:
-    return np.float32 if str(X.dtype).endswith("float32") else np.float64
 
 
 def _own_waves(points: NDArray[Any], W: NDArray[Any]) -> NDArray[np.complex128]:

@@ -11,18 +11,19 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap
+from bochner.base import FeatureMap, float_dtype
 from bochner.engine.summaries import to_numpy
 from bochner.guarantees.alignment import Bound, tightest_global_bound
 from bochner.spectral.alignment import AlignmentSums, alignment_sums
-from bochner.spectral.bandwidth import GAMMA_RULES, check_honest, resolve_kernel
+from bochner.spectral.bandwidth import check_honest, resolve_kernel
 from bochner.spectral.candidates import Candidates
-from bochner.spectral.kernels import STANDARD, Gaussian, SpectralKernel
+from bochner.spectral.kernels import Gaussian, SpectralKernel
 from bochner.spectral.langevin import sample_tilted_gaussian
+from bochner.spectral.parameters import SHARED_CONSTRAINTS
 from bochner.spectral.posterior import (
     draw_with_replacement,
     draw_without_replacement,
@@ -126,6 +127,7 @@ class PosteriorFourierFeatures(FeatureMap):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "divergence": [StrOptions({"kl", "chi2"})],
         "beta": [Interval(Real, 0, None, closed="neither")],
@@ -135,11 +137,6 @@ class PosteriorFourierFeatures(FeatureMap):
         "draw": [StrOptions({"without_replacement", "with_replacement", "heaviest"})],
         "support": [StrOptions({"candidates", "continuous"})],
         "target": [StrOptions({"auto", "classification", "regression"})],
-        "kernel": [StrOptions(set(STANDARD)), HasMethods(["sample", "__call__"])],
-        "gamma": [StrOptions(set(GAMMA_RULES)), Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [None, Integral],
-        "memory_budget": [None, Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -335,7 +332,7 @@ class PosteriorFourierFeatures(FeatureMap):
         self.classes_ = target.classes
         seeds = random_state.randint(2**31 - 1, size=2)
         self._draw_seed = int(seeds[1])
-        self._dtype = np.float32 if str(X.dtype).endswith("float32") else np.float64
+        self._dtype = float_dtype(X)
         if self.support == "candidates":
             self._candidates = Candidates(
                 self.kernel_, self.n_candidates, self.n_features_in_, int(seeds[0])
