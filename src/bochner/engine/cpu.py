@@ -408,8 +408,7 @@ def potential_and_gradient(
         width = columns.stop - columns.start
         partial = np.zeros((waves.n_features, width))
         for tile in waves.tiles(rows, columns):
-            wave = _Tile.kept(keep, tile, columns) if keep is not None else None
-            wave = wave or waves.tile(tile, columns)
+            wave = waves.tile(tile, columns) if keep is None else _Tile.kept(keep, tile, columns)
             weights = np.ascontiguousarray(A[tile], waves.dtype)
             M = waves.scratch.array("phases", (len(weights), width), waves.dtype)
             slope_tile(
