@@ -2,8 +2,14 @@
 
 from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
+from bochner.spectral.margin_features import MarginFourierFeatures
 from bochner.spectral.posterior_features import PosteriorFourierFeatures
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["FourierFeatures", "LandmarkSimilarities", "PosteriorFourierFeatures"]
+__all__ = [
+    "FourierFeatures",
+    "LandmarkSimilarities",
+    "MarginFourierFeatures",
+    "PosteriorFourierFeatures",
+]

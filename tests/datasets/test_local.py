@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bochner.datasets.local import LOCAL, VARIABLE, data_folder, load_local
+from bochner.datasets.local import (
+    LOCAL,
+    PAIRS,
+    REGRESSION,
+    VARIABLE,
+    data_folder,
+    load_local,
+    load_mnist,
+    load_pair,
+    load_regression,
+)
 
 
 @pytest.fixture
@@ -124,6 +134,88 @@ def test_labels_are_checked(folder):
     np.savez(folder / "internet_ads.npz", X=np.zeros((2, 1)), y=labels(0, 1))
     with pytest.raises(ValueError, match=r"labels must be -1 and \+1, got \[0, 1\]"):
         load_local("ads")
+
+
+def write_classes(path, classes, test_classes, dtype, columns=3):
+    rng = np.random.RandomState(0)
+    arrays = {"y_train": np.array(classes, np.uint8), "y_test": np.array(test_classes, np.uint8)}
+    for part in ("train", "test"):
+        shape = len(arrays[f"y_{part}"]), columns
+        arrays[f"X_{part}"] = rng.randint(0, 255, shape).astype(dtype)
+    np.savez(path, **arrays)
+    return arrays
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_keep_their_test_part(name, folder):
+    file, first, second = PAIRS[name]
+    dtype, unit = (np.uint8, 255) if file == "mnist.npz" else (np.float16, 1)
+    arrays = write_classes(folder / file, [first, 3, second, second], [second, 3, 3, first], dtype)
+    data = load_pair(name)
+    train = arrays["X_train"][[0, 2, 3]].astype(np.float64) / unit
+    test = arrays["X_test"][[0, 3]].astype(np.float64) / unit
+    np.testing.assert_allclose(data.X_train, train - train.mean(axis=0), atol=1e-4 / unit)
+    np.testing.assert_allclose(data.X_test, test - train.mean(axis=0), atol=1e-4 / unit)
+    assert data.X_train.dtype == data.X_test.dtype == np.float32
+    assert data.y_train.tolist() == [-1, 1, 1]
+    assert data.y_test.tolist() == [1, -1]
+    assert str(data) == f"{name}: 3 rows, 3 columns, 2 to test"
+
+
+def test_pair_without_one_of_its_classes(folder):
+    write_classes(folder / "mnist.npz", [1, 7], [1, 1], np.uint8)
+    with pytest.raises(ValueError, match=r"mnist\.npz lacks rows of class 7"):
+        load_pair("mnist17")
+
+
+def test_all_digits(folder):
+    arrays = write_classes(folder / "mnist.npz", range(10), [3, 8], np.uint8)
+    data = load_mnist()
+    assert data.y_train.tolist() == list(range(10))
+    assert data.y_test.tolist() == [3, 8]
+    mean = arrays["X_train"].mean(axis=0)
+    np.testing.assert_allclose(data.X_test, (arrays["X_test"] - mean) / 255, atol=1e-6)
+    np.testing.assert_allclose(data.X_train.mean(axis=0), 0, atol=1e-6)
+    assert data.X_train.dtype == np.float32
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+def test_regression_is_standardised_by_the_training_rows(name, folder, rng):
+    X = rng.normal(5, 3, size=(40, 3)).astype(np.float32)
+    X[:, 2] = 7
+    y = np.arange(40, dtype=np.float32)  # tells where a row came from
+    np.savez(folder / REGRESSION[name], X=X, y=y)
+    data = load_regression(name, random_state=1)
+    assert sorted([*data.y_train, *data.y_test]) == list(range(40))
+    assert len(data.y_test) == 10
+    train, test = (X[part.astype(int)].astype(float) for part in (data.y_train, data.y_test))
+    mean, spread = train.mean(axis=0), train.std(axis=0)
+    spread[2] = 1
+    np.testing.assert_allclose(data.X_train, (train - mean) / spread)
+    np.testing.assert_allclose(data.X_test, (test - mean) / spread)
+    assert not np.array_equal(data.y_test, load_regression(name, random_state=2).y_test)
+    np.testing.assert_array_equal(data.y_test, load_regression(name, random_state=1).y_test)
+
+
+def test_regression_says_what_is_wrong(folder):
+    with pytest.raises(ValueError, match="unknown dataset 'adult'; there are cadata, cpusmall"):
+        load_regression("adult")
+    with pytest.raises(ValueError, match=r"test_size must be between 0 and 1, got 1\.5"):
+        load_regression("cadata", test_size=1.5)
+    np.savez(folder / "cadata.npz", X=np.zeros((1, 1)), y=np.zeros(1))
+    with pytest.raises(ValueError, match="cadata has 1 rows, too few"):
+        load_regression("cadata")
+
+
+def test_prepared_data_without_files(folder):
+    with pytest.raises(FileNotFoundError, match=r"there is no file cifar10_hog\.npz in"):
+        load_pair("cifar_dog_frog")
+    with pytest.raises(FileNotFoundError, match=r"there is no file mnist\.npz in"):
+        load_mnist()
+    with pytest.raises(FileNotFoundError, match=r"there is no file cpusmall\.npz in"):
+        load_regression("cpusmall")
+    with pytest.raises(ValueError, match="unknown pair 'mnist38'"):
+        load_pair("mnist38")
 
 
 def test_real_file():

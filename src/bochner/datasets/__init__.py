@@ -1,14 +1,32 @@
 """Data to try the feature maps on."""
 
 from bochner.datasets.bundled import BUNDLED, Dataset, load_bundled
-from bochner.datasets.local import LOCAL, LocalDataset, data_folder, load_local
+from bochner.datasets.local import (
+    LOCAL,
+    PAIRS,
+    REGRESSION,
+    LocalDataset,
+    data_folder,
+    load_local,
+    load_mnist,
+    load_pair,
+    load_regression,
+)
+from bochner.datasets.synthetic import checkerboard_sphere, windmill
 
 __all__ = [
     "BUNDLED",
     "LOCAL",
+    "PAIRS",
+    "REGRESSION",
     "Dataset",
     "LocalDataset",
+    "checkerboard_sphere",
     "data_folder",
     "load_bundled",
     "load_local",
+    "load_mnist",
+    "load_pair",
+    "load_regression",
+    "windmill",
 ]

@@ -7,7 +7,14 @@ adult.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``
 internet_ads.npz   ``X``, ``y``
 farm_ads.npz       ``indices``, ``indptr``, ``shape`` (of a sparse matrix of ones), ``y``
 mnist.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``: grey levels, digits
+cifar10_hog.npz    the same four arrays: histograms of oriented gradients, classes 0 to 9
+cadata.npz         ``X``, ``y``: numbers to predict
+cpusmall.npz       ``X``, ``y``: numbers to predict
 =================  =====================================================================
+
+:func:`load_local` gives the rows of the file as they are. The other loaders prepare them: a fixed
+split into training and test rows, and columns moved (and scaled, for regression) by what the
+training rows say.
 """
 
 from __future__ import annotations
@@ -25,16 +32,35 @@ from scipy import sparse
 
 VARIABLE = "BOCHNER_DATA"
 
+# name: file, the class that becomes -1, the class that becomes +1
+PAIRS: dict[str, tuple[str, int, int]] = {
+    "mnist17": ("mnist.npz", 1, 7),
+    "mnist49": ("mnist.npz", 4, 9),
+    "mnist56": ("mnist.npz", 5, 6),
+    "cifar_plane_bird": ("cifar10_hog.npz", 0, 2),
+    "cifar_auto_truck": ("cifar10_hog.npz", 1, 9),
+    "cifar_dog_frog": ("cifar10_hog.npz", 5, 6),
+    "cifar_auto_ship": ("cifar10_hog.npz", 1, 8),
+    "cifar_auto_deer": ("cifar10_hog.npz", 1, 4),
+}
+# name: file
+REGRESSION = {"cadata": "cadata.npz", "cpusmall": "cpusmall.npz"}
+_FOUR_ARRAYS = ("X_train", "y_train", "X_test", "y_test")
+
 
 @dataclass(frozen=True)
 class LocalDataset:
-    """Rows with labels -1 and +1; the test part is None where the data has no fixed split."""
+    """Rows and their labels; the test part is None where the data has no fixed split.
+
+    Labels are -1 and +1, except from :func:`load_mnist` (digits) and :func:`load_regression`
+    (numbers).
+    """
 
     name: str
     X_train: Any  # dense, or sparse CSR
-    y_train: NDArray[np.int64]
+    y_train: NDArray[Any]
     X_test: Any = None
-    y_test: NDArray[np.int64] | None = None
+    y_test: NDArray[Any] | None = None
 
     def __str__(self) -> str:
         n, d = self.X_train.shape
@@ -91,6 +117,89 @@ def load_local(name: str) -> LocalDataset:
     return _LOADERS[name](name)
 
 
+def load_pair(name: str) -> LocalDataset:
+    """Two classes of MNIST or of CIFAR-10, with the training and test rows of their files.
+
+    Pixels of MNIST are divided by 255; rows of CIFAR-10 are histograms of oriented gradients.
+    The mean of the training rows is subtracted from both parts. float32. This is the protocol of
+    Bullins, Zhang and Zhang (2018); the pairs of digits of :func:`load_local` are one pool.
+
+    Parameters
+    ----------
+    name : {"mnist17", "mnist49", "mnist56", "cifar_plane_bird", "cifar_auto_truck", \
+            "cifar_dog_frog", "cifar_auto_ship", "cifar_auto_deer"}
+        Which two; the class that is named first has the label -1.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or the file is not there.
+    """
+    if name not in PAIRS:
+        raise ValueError(f"unknown pair {name!r}; there are {', '.join(PAIRS)}.")
+    file, first, second = PAIRS[name]
+    X, y, X_test, y_test = _read(file, *_FOUR_ARRAYS)
+    rows, test_rows = np.isin(y, (first, second)), np.isin(y_test, (first, second))
+    y, y_test = y[rows], y_test[test_rows]
+    for wanted in (first, second):
+        if wanted not in y or wanted not in y_test:
+            raise ValueError(f"{file} lacks rows of class {wanted}, to train or to test on.")
+    X, X_test = _centred(X[rows], X_test[test_rows], 255 if file == "mnist.npz" else 1)
+    signs, test_signs = (np.where(labels == second, 1, -1) for labels in (y, y_test))
+    return LocalDataset(name, X, signs, X_test, test_signs)
+
+
+def load_mnist() -> LocalDataset:
+    """All ten digits of MNIST: 60000 rows to train, 10000 to test; labels 0 to 9.
+
+    Pixels are divided by 255, and the mean of the training rows is subtracted. float32.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or the file is not there.
+    """
+    X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
+    X, X_test = _centred(X, X_test, 255)
+    return LocalDataset("mnist", X, y.astype(np.int64), X_test, y_test.astype(np.int64))
+
+
+def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0) -> LocalDataset:
+    """Numbers to predict: a random split, and columns standardised by the training rows.
+
+    A column that is constant on the training rows becomes zero there. Rows and targets are
+    float64; the targets are those of the file.
+
+    Parameters
+    ----------
+    name : {"cadata", "cpusmall"}
+        Californian house values, or the share of time that a computer spends in user mode.
+    test_size : float, default=0.25
+        Share of the rows to test on.
+    random_state : int, default=0
+        Decides the split.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or the file is not there.
+    """
+    if name not in REGRESSION:
+        raise ValueError(f"unknown dataset {name!r}; there are {', '.join(REGRESSION)}.")
+    if not 0 < test_size < 1:
+        raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}.")
+    X, y = _read(REGRESSION[name], "X", "y")
+    order = np.random.RandomState(random_state).permutation(len(y))
+    n_test = max(1, round(test_size * len(y)))
+    test, train = order[:n_test], order[n_test:]
+    if not len(train):
+        raise ValueError(f"{name} has {len(y)} rows, too few for test_size={test_size!r}.")
+    X, y = X.astype(np.float64), y.astype(np.float64)
+    mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
+    X = (X - mean) / np.where(spread > 0, spread, 1)
+    return LocalDataset(name, X[train], y[train], X[test], y[test])
+
+
 def _read(file: str, *keys: str) -> list[NDArray[Any]]:
     path = data_folder() / file
     if not path.is_file():
@@ -102,6 +211,12 @@ def _read(file: str, *keys: str) -> list[NDArray[Any]]:
         return [archive[key] for key in keys]
 
 
+def _centred(X: Any, X_test: Any, unit: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    X, X_test = X.astype(np.float32) / unit, X_test.astype(np.float32) / unit
+    mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
+    return X - mean, X_test - mean
+
+
 def _signs(y: Any) -> NDArray[np.int64]:
     y = np.asarray(y).astype(np.int64)
     if not np.isin(y, (-1, 1)).all():
@@ -110,7 +225,7 @@ def _signs(y: Any) -> NDArray[np.int64]:
 
 
 def _adult(name: str) -> LocalDataset:
-    X, y, X_test, y_test = _read("adult.npz", "X_train", "y_train", "X_test", "y_test")
+    X, y, X_test, y_test = _read("adult.npz", *_FOUR_ARRAYS)
     return LocalDataset(
         name, X.astype(np.float64), _signs(y), X_test.astype(np.float64), _signs(y_test)
     )
@@ -139,7 +254,7 @@ def _farm(name: str) -> LocalDataset:
 
 
 def _mnist(name: str, low: int, high: int) -> LocalDataset:
-    X, y, X_test, y_test = _read("mnist.npz", "X_train", "y_train", "X_test", "y_test")
+    X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
     parts = [
         rows[digits == digit]
         for digit in (low, high)

@@ -166,6 +166,7 @@ def potential_and_gradient(
     signs: NDArray[np.float64],
     *,
     sums: Any,
+    small_phases: bool,
     n_threads: int | None,
     memory_budget: int | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

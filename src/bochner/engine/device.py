@@ -29,6 +29,7 @@ class _Waves:
         memory_budget: int | None,
         scale: Any = 1.0,
         offset: Any = None,
+        small_phases: bool = False,
     ) -> None:
         if is_torch_array(X):
             X = X.detach()  # results are written in place, which a recorded tensor forbids
@@ -52,7 +53,7 @@ class _Waves:
         # as an array of its own: the kernel of fused.py reads it
         self.scale = self.asarray(scale) + self.zeros((self.n_frequencies,), self.dtype)
         self.offset = None if offset is None else self.asarray(offset)
-        self.may_be_large = self._may_be_large()
+        self.may_be_large = not small_phases and self._may_be_large()
 
     def asarray(self, values: Any, dtype: Any = None) -> Any:
         xp = self.xp
@@ -191,10 +192,11 @@ def potential_and_gradient(
     signs: Any,
     *,
     sums: Any,
+    small_phases: bool,
     n_threads: int | None,
     memory_budget: int | None,
 ) -> tuple[Any, Any]:
-    waves = _Waves(X, W, memory_budget)
+    waves = _Waves(X, W, memory_budget, small_phases=small_phases)
     xp, N, A = waves.xp, waves.n_frequencies, waves.asarray(A)
     signs = waves.asarray(signs, waves.wide)
     keep = None  # the waves of all rows, where they fit: they are needed twice

@@ -244,6 +244,7 @@ def potential_and_gradient(
     *,
     signs: ArrayLike | None = None,
     sums: Any = None,
+    small_phases: bool = False,
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> tuple[Any, Any]:
@@ -271,6 +272,9 @@ def potential_and_gradient(
     sums : complex array of shape (N, k), optional
         The sums of all rows, when `X` and `A` are only a part of them. The gradient is then
         this part's share: the shares of all parts add up to the gradient.
+    small_phases : bool, default=False
+        The caller knows that no phase exceeds 4096, so that float32 will do: a device then need
+        not be asked, and the host never waits for it.
     n_threads, memory_budget : int, optional
         As in :func:`fourier_sums`. Where all cosines and sines fit into the budget they are
         kept between the two passes, otherwise they are computed twice.
@@ -296,5 +300,12 @@ def potential_and_gradient(
         raise ValueError(f"signs must have shape ({A.shape[1]},), got {s.shape}.")
     place = place_of(X)
     return place.potential_and_gradient(
-        X, W, A, s, sums=sums, n_threads=n_threads, memory_budget=memory_budget
+        X,
+        W,
+        A,
+        s,
+        sums=sums,
+        small_phases=small_phases,
+        n_threads=n_threads,
+        memory_budget=memory_budget,
     )

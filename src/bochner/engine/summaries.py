@@ -1,4 +1,4 @@
-"""Two small facts about the rows that estimators ask for: their variance, and a few of them."""
+"""Small facts about the rows that estimators ask for: their variance, products, a few of them."""
 
 from __future__ import annotations
 
@@ -78,6 +78,27 @@ def _batch_moments(xp: Any, values: Any) -> Moments:
     if size == 0:
         return 0, 0.0, 0.0
     return size, float(xp.mean(values)), float(xp.var(values)) * size
+
+
+def second_moment_product(X: Any, Y: Any) -> Any:
+    """``X^T (X Y)``, where `X` is: what finds the principal directions without ``X^T X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.summaries import second_moment_product
+    >>> second_moment_product(np.array([[1.0, 2.0]]), np.array([[1.0], [1.0]]))
+    array([[3.],
+           [6.]])
+    """
+    if is_dask(X):
+        import dask
+
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        product, shared = dask.delayed(second_moment_product, pure=True), dask.delayed(Y)
+        parts = dask.compute(*[product(block, shared) for block in X.to_delayed().ravel()])
+        return sum(parts[1:], parts[0])
+    return X.T @ (X @ Y)
 
 
 def sample_rows(X: Any, n_rows: int, random_state: RandomState) -> Any:

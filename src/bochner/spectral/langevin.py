@@ -9,10 +9,13 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from bochner.engine.arrays import cast, convert, namespace
+
 Float = NDArray[np.float64]
-Potential = Callable[[Float], tuple[Any, Any]]
+Potential = Callable[[Any], tuple[Any, Any]]
 
 _TARGET_ACCEPTANCE = 0.57  # optimal for Metropolis-adjusted Langevin in many dimensions
+_GROWTH, _SHRINKAGE = 1.5, 0.4  # of a step size after success and failure
 
 
 def sample_tilted_gaussian(
@@ -86,3 +89,138 @@ def sample_tilted_gaussian(
         if k < n_steps // 2:
             step *= np.exp(0.3 * (acceptance[k] - _TARGET_ACCEPTANCE))
     return z, acceptance
+
+
+def climb(
+    potential: Potential,
+    starts: Any,
+    *,
+    n_steps: int,
+    first_move: float = 0.05,
+    temperature: float = 0.0,
+    longest: float | None = None,
+    random_state: RandomState | None = None,
+) -> tuple[Any, Any]:
+    r"""Search for peaks of a potential with parallel chains (the paper's Algorithm 1).
+
+    Every chain moves along the gradient, :math:`w \leftarrow w + \eta \nabla v(w)`, with a step
+    size of its own: it grows after a move that went up and shrinks after one that did not, which
+    is taken back. The first step is such that the median chain moves by `first_move` of its
+    length; nothing else has to be tuned to the scale of the data. With a `temperature` noise of
+    that multiple of the gradient step is added, and no move is taken back (Langevin dynamics).
+    Each chain's best point is what counts.
+
+    Parameters
+    ----------
+    potential : callable
+        Maps ``(d, m)`` points to ``v`` of shape ``(m,)`` and its gradient ``(d, m)``.
+    starts : array of shape (d, m)
+        Where the chains start, one a column: NumPy or another array-API library. On a device the
+        host never waits for it unless `potential` does, or there is a temperature.
+    n_steps : int
+        Steps of each chain.
+    first_move : float, default=0.05
+        Length of the first move, relative to that of the points.
+    temperature : float, default=0.0
+        Size of the noise, relative to the gradient step.
+    longest : float, optional
+        Points beyond this norm are brought back to it.
+    random_state : RandomState, optional
+        The noise; needed with a temperature.
+
+    Returns
+    -------
+    points : array of shape (d, m)
+        The best point of each chain.
+    values : array of shape (m,)
+        Their potentials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.spectral.langevin import climb
+    >>> hill = lambda w: (-((w - 2) ** 2).sum(axis=0), -2 * (w - 2))
+    >>> points, values = climb(hill, np.array([[1.0, -1.0]]), n_steps=30)
+    >>> bool(abs(points - 2).max() < 1e-3)
+    True
+    """
+    if temperature and random_state is None:
+        raise ValueError("a temperature needs a random_state for its noise.")
+    xp = namespace(starts)
+    points = starts
+    values, slopes = potential(points)
+    best, highest = points, values
+    norms = xp.sort(xp.linalg.vector_norm(points, axis=0))
+    paces = xp.sort(xp.linalg.vector_norm(slopes, axis=0))
+    middle = norms.shape[0] // 2
+    pace = xp.where(paces[middle] > 0, paces[middle], 1 + 0 * paces[middle])  # flat: stay there
+    steps = first_move * norms[middle] / pace + 0 * values
+    for _ in range(n_steps):
+        move = steps * slopes
+        if temperature:
+            noise = convert(random_state.standard_normal(tuple(points.shape)), points)
+            size = xp.linalg.vector_norm(move, axis=0) / points.shape[0] ** 0.5
+            move = move + temperature * size * noise
+        ahead = cast(points + move, points.dtype)
+        if longest is not None:
+            length = xp.linalg.vector_norm(ahead, axis=0)
+            ahead = ahead * (longest / xp.maximum(length, 0 * length + longest))
+        new_values, new_slopes = potential(ahead)
+        up = new_values > values
+        steps = xp.where(up, _GROWTH * steps, _SHRINKAGE * steps)
+        if temperature:
+            points, values, slopes = ahead, new_values, new_slopes
+            better = values > highest
+            best, highest = xp.where(better, points, best), xp.where(better, values, highest)
+        else:
+            points, slopes = xp.where(up, ahead, points), xp.where(up, new_slopes, slopes)
+            values = xp.where(up, new_values, values)
+    return (best, highest) if temperature else (points, values)
+
+
+def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
+    r"""Positions of the highest points, none within `apart` of another or of its mirror image.
+
+    :math:`w` and :math:`-w` are the same cosine and sine. One after the other the highest is
+    taken and its neighbours are left out; when none is left, neighbours are taken after all, so
+    that there are always `count`.
+
+    Parameters
+    ----------
+    points : array of shape (d, m)
+        One point a column.
+    values : array of shape (m,)
+        Their heights.
+    count : int
+        How many, at most ``m``.
+    apart : float
+        Smallest distance.
+
+    Returns
+    -------
+    integer array of shape (count,)
+        From the highest down. Made without the host waiting for a device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.spectral.langevin import distinct_peaks
+    >>> points = np.array([[1.0, 1.01, -1.0, 3.0]])
+    >>> distinct_peaks(points, np.array([4.0, 3.0, 2.0, 1.0]), 2, apart=0.1)
+    array([0, 3])
+    """
+    xp = namespace(points)
+    # A neighbour of one that was taken falls behind all others, one that was taken behind those.
+    squares = xp.sum(points * points, axis=0)
+    products = points.T @ points
+    distances = squares[:, None] + squares[None, :] - 2 * xp.abs(products)
+    near = distances < apart**2
+    span = xp.max(values) - xp.min(values) + 1
+    places = xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
+    heights, chosen = values, []
+    for _ in range(count):
+        chosen.append(xp.reshape(xp.argmax(heights), (1,)))
+        beside = xp.take(near, chosen[-1], axis=0)[0, :]
+        heights = heights - span * cast(beside, heights.dtype)
+        heights = xp.where(places == chosen[-1], -xp.inf, heights)
+    return xp.concat(chosen)

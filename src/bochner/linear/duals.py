@@ -1,0 +1,277 @@
+r"""The data player of the margin game: coefficients against which features are chosen.
+
+A feature is good when it correlates with the coefficients `A`: the potential of a frequency is
+:math:`v(w) = \sum_k |\sum_i A_{ik} e^{i \langle w, x_i \rangle}|^2`. For two classes
+:math:`A = \alpha y` with the dual weights :math:`\alpha` of a support vector machine; for numbers,
+and for many classes coded as columns, `A` is the residual of a regression. After each choice of
+features the player answers, by one of four moves:
+
+=================  ==========================================  =================================
+..                 towards the optimum on all features so far  a step along the gradient
+=================  ==========================================  =================================
+dual weights       :class:`CorrectiveMargin`                   :class:`GradientMargin`
+residuals          :class:`CorrectiveResidual`                 :class:`GradientResidual`
+=================  ==========================================  =================================
+
+New features come as columns of pairs, all cosines before all sines, with amplitude one. With `m`
+frequencies the kernel gives each the weight ``1 / m``, so that a machine on the kernel is one on
+these columns with its penalty multiplied by `m`. Arrays may be of any array-API library; the host
+does not wait for a device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from bochner.engine.arrays import cast, convert, namespace, zeros
+from bochner.linear.dual_set import project_onto_dual_set
+from bochner.linear.ridge import GrowingRidge
+from bochner.linear.squared_hinge import SquaredHingeSolution, solve_squared_hinge
+
+_NEWTON_STEPS = 4  # from a warm start; the damped move does not need more
+
+
+class DataPlayer(Protocol):
+    """What the rounds need."""
+
+    coefficients: Any  # of shape (n, k)
+
+    def value(self, potential: Any) -> Any:
+        """What the coefficients, scaled at best, are worth when `potential` is the peak."""
+
+    def move(self, columns: Any) -> Any:
+        """Answer to new features; returns the optimum on all features, or None if unknown."""
+
+    def resume(self, columns: Any, coefficients: Any) -> None:
+        """Go on with these features, and with the coefficients of an earlier game."""
+
+
+class CorrectiveMargin:
+    r"""Dual weights that go a share of the way to those of a squared-hinge machine.
+
+    The machine is :math:`\min_w \frac12 |w|^2 + C \sum_i \max(0, 1 - y_i f(x_i))^2` on the
+    features so far, with :math:`C = \mathrm{strength} / n`; weights are kept at mean one, and
+    :math:`\alpha \leftarrow (1 - h) \alpha + h\, \alpha_{\mathrm{svm}}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.duals import CorrectiveMargin
+    >>> x = np.array([-2.0, -0.1, 0.1, 2.0])
+    >>> player = CorrectiveMargin(np.sign(x)[:, None], strength=100.0, damping=0.5)
+    >>> objective = player.move(np.column_stack([np.cos(x), np.sin(x)]))
+    >>> player.weights.ravel().round(2).tolist()          # heavier near the boundary
+    [0.6, 1.4, 1.4, 0.6]
+    """
+
+    def __init__(self, signs: Any, *, strength: float, damping: float) -> None:
+        self._xp, self.signs, self.damping = namespace(signs), signs, damping
+        self.C = strength / signs.shape[0]
+        self.weights = _balanced(signs)
+        self._features = GrowingColumns(signs.shape[0])
+        self._solution: SquaredHingeSolution | None = None
+
+    @property
+    def coefficients(self) -> Any:
+        return self.weights * self.signs
+
+    def value(self, potential: Any) -> Any:
+        total, squares = self._xp.sum(self.weights), self._xp.sum(self.weights**2)
+        return _best_scaled(total, potential + squares / (2 * self.C))
+
+    def move(self, columns: Any) -> Any:
+        xp, m = self._xp, self._features.append(columns).n_columns // 2
+        solution = solve_squared_hinge(
+            self._features.array,
+            self.signs,
+            self.C / m,
+            start=self._solution,
+            tol=None,
+            max_steps=_NEWTON_STEPS,
+        )
+        self._solution = solution
+        lacking = xp.maximum(1 - solution.margins, xp.zeros_like(solution.margins))
+        target = lacking * (xp.sum(self.weights) / _positive(xp, xp.sum(lacking)))
+        self.weights = (1 - self.damping) * self.weights + self.damping * target
+        square = xp.sum(solution.coefficients**2)
+        return m * square / 2 + self.C * xp.sum(lacking**2)
+
+    def resume(self, columns: Any, coefficients: Any) -> None:
+        self._features.append(columns)
+        self.weights = convert(coefficients, self.signs) * self.signs
+
+
+class GradientMargin:
+    r"""Dual weights in :math:`K = \{0 \le \alpha_i \le C, y \cdot \alpha = 0\}`, Algorithm 2.
+
+    Online gradient ascent: for each new frequency in turn, with
+    :math:`F = \sum_i \alpha_i y_i e^{i \langle w, x_i \rangle}`,
+
+    .. math::
+
+        \alpha \leftarrow \Pi_K\Bigl(\alpha + \tfrac{2 \kappa}{n}
+            \bigl(1 - y_i \mathrm{Re}(\bar F e^{i \langle w, x_i \rangle})\bigr)\Bigr),
+
+    where :math:`\kappa = 1` would remove the correlation with the new frequency in one step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.duals import GradientMargin
+    >>> x = np.array([-2.0, -0.1, 0.1, 2.0])
+    >>> player = GradientMargin(np.sign(x)[:, None], C=1.0, step=0.5)
+    >>> player.move(np.column_stack([np.cos(x), np.sin(x)]))
+    >>> player.weights.ravel().round(2).tolist()
+    [0.79, 1.0, 1.0, 0.79]
+    """
+
+    def __init__(self, signs: Any, *, C: float, step: float) -> None:
+        self._xp, self.signs, self.C, self.step = namespace(signs), signs, C, step
+        full = self._xp.zeros_like(signs) + C
+        self.weights = project_onto_dual_set(full, signs, C)
+
+    @property
+    def coefficients(self) -> Any:
+        return self.weights * self.signs
+
+    def value(self, potential: Any) -> Any:
+        # The box forbids larger weights, so that they are scaled down at most.
+        xp, total = self._xp, self._xp.sum(self.weights)
+        share = total / xp.maximum(total + 0 * potential, potential)
+        return share * total - share**2 * potential / 2
+
+    def move(self, columns: Any) -> None:
+        m, n = columns.shape[1] // 2, columns.shape[0]
+        for j in range(m):
+            pair = columns[:, j::m]
+            slope = 1 - self.signs * (pair @ (pair.T @ cast(self.coefficients, pair.dtype)))
+            ahead = self.weights + (2 * self.step / n) * slope
+            self.weights = project_onto_dual_set(ahead, self.signs, self.C)
+
+    def resume(self, columns: Any, coefficients: Any) -> None:
+        self.weights = convert(coefficients, self.signs) * self.signs
+
+
+class CorrectiveResidual:
+    r"""The residual of a ridge regression on the features so far, or a share of the way to it.
+
+    :math:`\min_{w, b} \frac12 |w|^2 + C \sum_i (y_i - f(x_i))^2` with
+    :math:`C = \mathrm{strength} / n`, for every column of targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.duals import CorrectiveResidual
+    >>> x = np.linspace(-1, 1, 50)
+    >>> player = CorrectiveResidual(np.sin(x)[:, None], strength=1e6, damping=1.0)
+    >>> _ = player.move(np.column_stack([np.cos(x), np.sin(x)]))
+    >>> bool(np.abs(player.coefficients).max() < 1e-4)
+    True
+    """
+
+    def __init__(self, targets: Any, *, strength: float, damping: float) -> None:
+        xp = self._xp = namespace(targets)
+        self.C, self.damping = strength / targets.shape[0], damping
+        self.targets = targets - xp.mean(targets, axis=0)
+        self.coefficients = self.targets
+        self._ridge = GrowingRidge(self.targets)
+
+    def value(self, potential: Any) -> Any:
+        xp, A = self._xp, self.coefficients
+        return _best_scaled(xp.sum(A * self.targets), potential + xp.sum(A**2) / (2 * self.C))
+
+    def move(self, columns: Any) -> Any:
+        xp, m = self._xp, self._ridge.append(columns).n_features // 2
+        penalty = m / (2 * self.C)
+        coefficients, _ = self._ridge.solve(penalty)
+        residual, square = self._ridge.residuals(penalty), xp.sum(coefficients**2)
+        self.coefficients = (1 - self.damping) * self.coefficients + self.damping * residual
+        return m * square / 2 + self.C * xp.sum(residual**2)
+
+    def resume(self, columns: Any, coefficients: Any) -> None:
+        self._ridge.append(columns)
+        self.coefficients = convert(coefficients, self.targets)
+
+
+class GradientResidual:
+    r"""A residual out of which each new frequency takes a share of its part.
+
+    :math:`A \leftarrow A - \kappa\, P A` with `P` about the projection onto the centred cosine
+    and sine (matching pursuit with shrinkage).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.duals import GradientResidual
+    >>> x = np.linspace(-np.pi, np.pi, 101)[:-1]
+    >>> player = GradientResidual(np.sin(x)[:, None], step=0.5)
+    >>> player.move(np.column_stack([np.cos(x), np.sin(x)]))
+    >>> bool(np.allclose(player.coefficients[:, 0], 0.5 * np.sin(x)))
+    True
+    """
+
+    def __init__(self, targets: Any, *, step: float) -> None:
+        xp = self._xp = namespace(targets)
+        self.targets, self.step = targets - xp.mean(targets, axis=0), step
+        self.coefficients = self.targets
+
+    def value(self, potential: Any) -> Any:
+        # Without a machine there is no penalty: the worth against an infinite C.
+        return _best_scaled(self._xp.sum(self.coefficients * self.targets), potential)
+
+    def move(self, columns: Any) -> None:
+        xp, (n, width) = self._xp, columns.shape
+        for j in range(width // 2):
+            pair = columns[:, j :: width // 2]
+            pair = pair - xp.mean(pair, axis=0)
+            part = pair @ (pair.T @ cast(self.coefficients, pair.dtype))
+            self.coefficients = self.coefficients - (2 * self.step / n) * part
+
+    def resume(self, columns: Any, coefficients: Any) -> None:
+        self.coefficients = convert(coefficients, self.targets)
+
+
+class GrowingColumns:
+    """Columns appended one block after the other, in room that doubles when it is full."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows, self.n_columns = n_rows, 0
+        self._store: Any = None
+
+    @property
+    def array(self) -> Any:
+        """All columns, of shape (n, D); a view."""
+        return self._store[: self.n_columns, :].T
+
+    def append(self, columns: Any) -> GrowingColumns:
+        before, after = self.n_columns, self.n_columns + columns.shape[1]
+        room = 0 if self._store is None else self._store.shape[0]
+        if after > room:
+            old = self._store
+            shape = (max(after, 2 * room), self.n_rows)
+            self._store = zeros(shape, columns, columns.dtype)
+            if old is not None:
+                self._store[:before, :] = old[:before, :]
+        self._store[before:after, :] = columns.T
+        self.n_columns = after
+        return self
+
+
+def _balanced(signs: Any) -> Any:
+    """Weights of mean one whose sum is the same on both sides, column by column."""
+    xp = namespace(signs)
+    positive = xp.mean((1 + signs) / 2, axis=0)
+    # One side only: it takes all the weight.
+    share = xp.where(signs > 0, positive, 1 - positive)
+    both = (positive > 0) & (positive < 1)
+    return 1 / xp.where(both, 2 * share, xp.ones_like(share))
+
+
+def _best_scaled(linear: Any, quadratic: Any) -> Any:
+    """The largest value over ``c`` of ``c * linear - c^2 * quadratic / 2``."""
+    xp = namespace(quadratic)
+    return linear**2 / (2 * _positive(xp, quadratic))
+
+
+def _positive(xp: Any, value: Any) -> Any:
+    return xp.where(value > 0, value, xp.ones_like(value))

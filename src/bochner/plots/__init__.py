@@ -1,0 +1,24 @@
+"""Pictures of what was learned, as Matplotlib figures (``pip install bochner[plots]``).
+
+Every function returns a :class:`matplotlib.figure.Figure` and touches nothing else: no window is
+opened, no global state is changed, no display is needed. ``figure.savefig("name.png")`` writes it.
+"""
+
+from bochner.plots.margin import (
+    Panel,
+    decision_regions,
+    dual_weights,
+    potential_landscape,
+    rounds_figure,
+)
+from bochner.plots.sphere import checkerboard_on_sphere, harmonic_on_sphere
+
+__all__ = [
+    "Panel",
+    "checkerboard_on_sphere",
+    "decision_regions",
+    "dual_weights",
+    "harmonic_on_sphere",
+    "potential_landscape",
+    "rounds_figure",
+]

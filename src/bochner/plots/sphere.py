@@ -1,0 +1,259 @@
+"""Functions and classes on the sphere, as in Figure 1c of Bullins, Zhang and Zhang (2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bochner.plots.canvas import (
+    CLASSES,
+    DIVERGING,
+    Float,
+    check_points,
+    check_resolution,
+    check_values,
+    new_figure,
+    symmetric_limit,
+    two_classes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Function = Callable[[Float], ArrayLike]
+KINDS = {"sphere": "3d", "map": "mollweide"}
+SMALL: dict[str, Any] = {"fontsize": "small", "ha": "center", "va": "center"}
+BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 1}
+
+
+def harmonic_on_sphere(
+    functions: Function | Sequence[Function],
+    *,
+    titles: Sequence[str] | None = None,
+    kind: str = "sphere",
+    resolution: int = 120,
+    view: tuple[float, float] = (25.0, 30.0),
+) -> Figure:
+    """Functions on the sphere in three dimensions, such as spherical harmonics, side by side.
+
+    Negative values are blue and positive ones red, white in between, each function by its own
+    largest modulus.
+
+    Parameters
+    ----------
+    functions : callable or sequence of callables
+        Each takes unit vectors of shape (m, 3) and returns real values of shape (m,).
+    titles : sequence of str, optional
+        One a function.
+    kind : {"sphere", "map"}, default="sphere"
+        The ball as seen from a point, which hides the back; or all of it in Mollweide's
+        projection, whose areas are true.
+    resolution : int, default=120
+        Grid points from pole to pole; twice as many around.
+    view : (float, float), default=(25, 30)
+        For ``kind="sphere"``: elevation and azimuth of the point of view, in degrees.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from bochner.plots import harmonic_on_sphere
+    >>> figure = harmonic_on_sphere(lambda x: x[:, 0] * x[:, 1], titles=["xy"], resolution=20)
+    >>> figure.axes[0].get_title()
+    'xy'
+    """
+    several = [functions] if callable(functions) else list(functions)
+    names = [""] * len(several) if titles is None else list(titles)
+    if not several or len(names) != len(several):
+        raise ValueError(
+            "functions and titles must be as many, at least one, "
+            f"got {len(several)} and {len(names)}."
+        )
+    projection, count = _projection(kind), check_resolution(resolution)
+    wide = kind == "map"
+    figure = new_figure((5.2 if wide else 3.4) * len(several) + 0.8, 3.4)
+    for position, (function, name) in enumerate(zip(several, names, strict=True), start=1):
+        axes = figure.add_subplot(1, len(several), position, projection=projection)
+        draw = _draw_map if wide else _draw_ball
+        colours = draw(axes, function, count)
+        axes.set_title(name)
+        figure.colorbar(colours, ax=axes, shrink=0.7, pad=0.04 if wide else 0.0, label="value")
+        if not wide:
+            _look(axes, view)
+    return figure
+
+
+def checkerboard_on_sphere(
+    X: Any,
+    y: ArrayLike,
+    *,
+    kind: str = "sphere",
+    view: tuple[float, float] = (25.0, 30.0),
+) -> Figure:
+    """Rows of two classes on the sphere, such as :func:`bochner.datasets.checkerboard_sphere`.
+
+    Parameters
+    ----------
+    X : array of shape (n, 3)
+        Rows; each is drawn at its direction.
+    y : array of shape (n,)
+        Two classes.
+    kind : {"sphere", "map"}, default="sphere"
+        As for :func:`harmonic_on_sphere`; on the ball only the rows on the near side are drawn.
+    view : (float, float), default=(25, 30)
+        As for :func:`harmonic_on_sphere`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from bochner.datasets import checkerboard_sphere
+    >>> from bochner.plots import checkerboard_on_sphere
+    >>> X, y = checkerboard_sphere(100, random_state=0)
+    >>> figure = checkerboard_on_sphere(X, y, kind="map")
+    >>> len(figure.axes[0].collections)
+    2
+    """
+    points = check_points("X", X, 3)
+    names, second = two_classes(y, len(points))
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    if not (lengths > 0).all():
+        raise ValueError("X must have no row of zeros to be drawn on a sphere, got one.")
+    points = points / lengths
+    projection = _projection(kind)
+    figure = new_figure(6.4, 3.8) if kind == "map" else new_figure(4.6, 4.4)
+    axes: Any = figure.add_subplot(projection=projection)
+    if kind == "map":
+        shown, drawn = np.ones(len(points), bool), _angles(points)
+        _degrees(axes)
+    else:
+        shown, drawn = points @ _eye(view) >= 0, points
+        # Matplotlib would sort the ball and the points by their middles.
+        axes.computed_zorder = False
+        ball = np.moveaxis(_directions(*np.meshgrid(*_edges(60))), -1, 0)
+        axes.plot_surface(*ball, color="0.93", shade=False, linewidth=0, zorder=0)
+        _look(axes, view)
+    for name, mine, (colour, marker) in zip(names, (~second, second), CLASSES, strict=True):
+        axes.scatter(
+            *drawn[mine & shown].T,
+            s=9,
+            color=colour,
+            marker=marker,
+            linewidths=0,
+            alpha=0.85,
+            label=f"class {name}",
+        )
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small", markerscale=2)
+    return figure
+
+
+# --------------------------------------------------------------------------- drawing on axes
+
+
+def _draw_ball(axes: Any, function: Function, count: int) -> Any:
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    longitude, latitude = _edges(count)
+    corners = _directions(*np.meshgrid(longitude, latitude))
+    values = _values(function, _middles(longitude), _middles(latitude))
+    limit = symmetric_limit(values)
+    colours = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
+    axes.plot_surface(
+        *np.moveaxis(corners, -1, 0),
+        facecolors=colours.to_rgba(values),
+        rstride=1,
+        cstride=1,
+        shade=False,
+        linewidth=0,
+        antialiased=False,
+    )
+    return colours
+
+
+def _draw_map(axes: Any, function: Function, count: int) -> Any:
+    longitude, latitude = _edges(count)
+    values = _values(function, _middles(longitude), _middles(latitude))
+    limit = symmetric_limit(values)
+    mesh = axes.pcolormesh(
+        longitude, latitude, values, cmap=DIVERGING, vmin=-limit, vmax=limit, rasterized=True
+    )
+    _degrees(axes)
+    return mesh
+
+
+def _values(function: Function, longitude: Float, latitude: Float) -> Float:
+    directions = _directions(*np.meshgrid(longitude, latitude)).reshape(-1, 3)
+    values = check_values("function(points)", function(directions), len(directions))
+    if not np.isfinite(values).all():
+        raise ValueError("function(points) must be finite, got NaN or infinity.")
+    return values.reshape(len(latitude), len(longitude))
+
+
+def _directions(longitude: Float, latitude: Float) -> Float:
+    return np.stack(
+        [
+            np.cos(latitude) * np.cos(longitude),
+            np.cos(latitude) * np.sin(longitude),
+            np.sin(latitude),
+        ],
+        axis=-1,
+    )
+
+
+def _angles(points: Float) -> Float:
+    longitude = np.arctan2(points[:, 1], points[:, 0])
+    return np.column_stack([longitude, np.arcsin(np.clip(points[:, 2], -1, 1))])
+
+
+def _edges(count: int) -> tuple[Float, Float]:
+    """Longitudes and latitudes between which there are ``2 count`` times ``count`` cells."""
+    return np.linspace(-np.pi, np.pi, 2 * count + 1), np.linspace(-np.pi / 2, np.pi / 2, count + 1)
+
+
+def _eye(view: tuple[float, float]) -> Float:
+    """The direction of the point of view."""
+    elevation, azimuth = np.deg2rad(view)
+    return _directions(np.asarray(azimuth), np.asarray(elevation))
+
+
+def _middles(edges: Float) -> Float:
+    return (edges[1:] + edges[:-1]) / 2
+
+
+def _projection(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {sorted(KINDS)}, got {kind!r}.")
+    return KINDS[kind]
+
+
+def _look(axes: Any, view: tuple[float, float]) -> None:
+    """No box around the ball, only the ends of the axes that point to the viewer."""
+    axes.view_init(*view)
+    axes.set_box_aspect((1, 1, 1), zoom=1.3)
+    axes.set_axis_off()
+    for number, end in enumerate(np.eye(3), start=1):
+        if end @ _eye(view) >= 0:
+            axes.plot(*np.outer(end, [1.0, 1.3]), color="black", linewidth=1, zorder=3)
+            axes.text(*(1.45 * end), f"x {number}", bbox=BEHIND_TEXT, zorder=4, **SMALL)
+    for set_limits in (axes.set_xlim, axes.set_ylim, axes.set_zlim):
+        set_limits(-1.1, 1.1)
+
+
+def _degrees(axes: Any) -> None:
+    axes.set_xlabel("longitude")
+    axes.set_ylabel("latitude")
+    axes.set_longitude_grid(60)
+    axes.set_latitude_grid(30)
+    axes.grid(alpha=0.4)
+    axes.tick_params(labelsize="x-small")
+    for label in axes.get_xticklabels():  # they stand on the picture
+        label.set_bbox(BEHIND_TEXT)
