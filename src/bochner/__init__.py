@@ -4,6 +4,7 @@ from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
 from bochner.spectral.margin_features import MarginFourierFeatures
 from bochner.spectral.posterior_features import PosteriorFourierFeatures
+from bochner.spherical.features import MarginHarmonicFeatures
 
 __version__ = "0.1.0.dev0"
 
@@ -11,5 +12,6 @@ __all__ = [
     "FourierFeatures",
     "LandmarkSimilarities",
     "MarginFourierFeatures",
+    "MarginHarmonicFeatures",
     "PosteriorFourierFeatures",
 ]

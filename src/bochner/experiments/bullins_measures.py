@@ -40,8 +40,9 @@ RBF_MEDIAN, RBF_QUARTER = "RBF SVM at the median distance", "RBF SVM at a quarte
 RBF_SVM, ARCCOSINE_SVM = "RBF SVM", "arc-cosine SVM"
 
 SYNTHETIC_ROWS = (2000, 50000)  # to train, to test
-# With more rows than this the bandwidth of random features is chosen on a random subset.
-BANDWIDTH_ROWS = 16000
+# With more rows than this the bandwidth of random features is chosen on a random subset, and with
+# more than so many columns, where one machine takes seconds, on a smaller one.
+BANDWIDTH_ROWS, WIDE_COLUMNS, WIDE_BANDWIDTH_ROWS = 16000, 2000, 5000
 KERNEL_PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))
 
 # gamma as multiples of the median heuristic 1 / (2 median^2). Low dimensions want narrower
@@ -180,7 +181,9 @@ def _feature_machine(cell: Cell, data: LocalDataset) -> tuple[float, float, dict
         mean, unit = float(np.mean(y)), float(np.std(y))
         y, y_test = (y - mean) / unit, (y_test - mean) / unit
     candidates = maps(cell, X)
-    fitted = tune(candidates, X, y, study.machine, cell.seed, BANDWIDTH_ROWS)
+    wide = cell.width is not None and cell.width > WIDE_COLUMNS
+    max_rows = WIDE_BANDWIDTH_ROWS if wide else BANDWIDTH_ROWS
+    fitted = tune(candidates, X, y, study.machine, cell.seed, max_rows)
     score = study.machine.score(fitted.decide(X_test), y_test)
     details = {study.strength: fitted.strength, "held-out": fitted.held_out_score}
     if len(candidates) > 1:

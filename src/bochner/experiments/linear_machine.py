@@ -28,7 +28,7 @@ TOLERANCE = 1e-4  # of the squared hinge's gradient, relative to that at zero
 # From the strongest regularisation to the weakest; of equally good ones the strongest is taken.
 # A path ends early when so many in a row did worse than an earlier one.
 PATIENCE = 2
-PENALTIES = tuple(float(10.0**k) for k in range(-2, 5))  # C of the squared hinge
+PENALTIES = tuple(float(10.0**k) for k in range(-4, 5))  # C of the squared hinge
 RIDGES = tuple(float(10.0**k) for k in range(0, -9, -1))  # alpha, a multiple of the rows
 
 
@@ -91,9 +91,9 @@ def hinge_path(
     # float32 is precise enough for these penalties, and three times as fast.
     features = features.astype(np.float32, copy=False)
     last = None
-    # The first four share what the solver computes of the features. The others come one by one: a
+    # The first five share what the solver computes of the features. The others come one by one: a
     # path that is not read to its end does not pay for the largest, which cost most.
-    for group in (penalties[:4], *([C] for C in penalties[4:])):
+    for group in (penalties[:5], *([C] for C in penalties[5:])):
         with warnings.catch_warnings():
             # The largest may stop short of the optimum; they are judged by their score on
             # held-out rows like all others.

@@ -61,7 +61,7 @@ class CorrectiveMargin:
     >>> player = CorrectiveMargin(np.sign(x)[:, None], strength=100.0, damping=0.5)
     >>> objective = player.move(np.column_stack([np.cos(x), np.sin(x)]))
     >>> player.weights.ravel().round(2).tolist()          # heavier near the boundary
-    [0.6, 1.4, 1.4, 0.6]
+    [0.5, 1.5, 1.5, 0.5]
     """
 
     def __init__(self, signs: Any, *, strength: float, damping: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +21,8 @@ from bochner.base import FeatureMap, float_dtype
 from bochner.engine.arrays import convert, namespace
 from bochner.engine.operations import is_dask, is_host
 from bochner.engine.summaries import take_rows, to_numpy
-from bochner.linear.duals import DataPlayer
+from bochner.linear.duals import DataPlayer, GradientMargin
+from bochner.linear.hinge import hinge_optimum
 from bochner.spectral.bandwidth import resolve_kernel
 from bochner.spectral.margin_game import Record, Search, beside, play
 from bochner.spectral.margin_settings import (
@@ -117,10 +119,11 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         left to choose, or with fewer than 80 rows.
     history_ : dict of ndarrays, a number a round
         ``"potential"``: the peak found, relative to the largest possible. ``"objective"``: the
-        optimum of the machine on the features so far (an upper limit; NaN for ``"gradient"``),
-        ``"margin"``: the margin it stands for, ``(2 * objective) ** -0.5``, ``"value"``: what
-        the dual weights of the round are worth against that peak, ``"gap"``: the last objective
-        less the largest value so far.
+        optimum of the machine on the features so far (an upper limit; with ``"gradient"`` only
+        in the last round, NaN before, and in regression throughout), ``"margin"``: the margin
+        it stands for, ``(2 * objective) ** -0.5``, ``"value"``: what the dual weights of the
+        round are worth against that peak, ``"gap"``: the objective less the largest value so
+        far.
     duality_gap_ : float
         The last gap. An estimate, not a proof: the true peak may be higher than the one found.
     dual_weights_ : ndarray of shape (n, k)
@@ -272,7 +275,7 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
                     f"of them, got {len(y)}."
                 )
             basis = self._basis
-        rows = _project(X, basis, dtype)
+        rows = _project(X, basis, dtype, (2 * self.kernel_.width) ** 0.5)
         columns = columns.astype(dtype)
         columns = columns if _on_host(rows) else convert(columns, rows)
         if before is None:
@@ -323,7 +326,7 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
 
     def _search(self, setting: Setting, n_peaks: int, rows: Any) -> Search:
         return Search(
-            length=(2 * self.kernel_.width) ** -0.5,
+            length=1.0,  # the rows have been scaled to it
             band=setting.band,
             n_peaks=min(n_peaks, self.n_chains),
             n_chains=self.n_chains,
@@ -397,12 +400,15 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
                 stacklevel=3,
             )
         self._store(found, record, player, before)
+        if isinstance(player, GradientMargin):
+            self._close(rows, player)
 
     def _store(self, found: list[Any], record: Record, player: DataPlayer, before: Any) -> None:
         new = to_numpy(namespace(found[0]).concat(found, axis=1))
         inside = new if before is None else np.hstack([self._inside(before), new])
         outside = inside if self._basis is None else self._basis @ inside
-        self.frequencies_ = np.ascontiguousarray(outside, dtype=new.dtype)
+        scale = (2 * self.kernel_.width) ** 0.5
+        self.frequencies_ = np.ascontiguousarray(scale * outside, dtype=new.dtype)
         history = record.arrays()
         history["margin"] = (2 * history["objective"]) ** -0.5
         history["gap"] = history["objective"] - np.maximum.accumulate(history["value"])
@@ -413,8 +419,19 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         self.dual_weights_ = to_numpy(player.coefficients)
         self.duality_gap_ = float(history["gap"][-1])
 
+    def _close(self, rows: Any, player: GradientMargin) -> None:
+        """What the gradient update does not know on its way: the optimum on all features."""
+        features = engine.features(rows, self._inside(self.frequencies_))
+        features = to_numpy(beside(features, player.coefficients))
+        history, C = self.history_, player.C
+        history["objective"][-1] = hinge_optimum(features, to_numpy(player.signs), C)
+        history["margin"][-1] = (2 * history["objective"][-1]) ** -0.5
+        history["gap"][-1] = history["objective"][-1] - history["value"].max()
+        self.duality_gap_ = float(history["gap"][-1])
+
     def _inside(self, frequencies: Any) -> Any:
-        """Frequencies as seen in the principal directions."""
+        """Frequencies as the game sees them: for scaled rows, in the principal directions."""
+        frequencies = frequencies / frequencies.dtype.type((2 * self.kernel_.width) ** 0.5)
         return frequencies if self._basis is None else self._basis.T @ frequencies
 
 
@@ -422,23 +439,22 @@ def _on_host(rows: Any) -> bool:
     return is_host(rows) or is_dask(rows)
 
 
-def _project(X: Any, basis: Any, dtype: Any) -> Any:
-    """The rows in the principal directions, where they are; floating."""
-    if basis is None:
-        if is_host(X) or is_dask(X):
-            return X.astype(dtype, copy=False)
-        return convert(X, X, getattr(namespace(X), np.dtype(dtype).name))
+def _project(X: Any, basis: Any, dtype: Any, scale: float) -> Any:
+    """The rows in the principal directions, scaled to a length of one, where they are."""
+    if is_host(X):
+        rows = X if basis is None else np.asarray(X @ basis.astype(X.dtype, copy=False))
+        return (rows * scale).astype(dtype, copy=False)
     if is_dask(X):
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        width = X.shape[1] if basis is None else basis.shape[1]
         return X.map_blocks(
-            lambda block: block @ basis,
+            partial(_project, basis=basis, dtype=dtype, scale=scale),
             dtype=dtype,
-            chunks=(X.chunks[0], (basis.shape[1],)),
-            meta=np.empty((0, 0), dtype),
+            chunks=(X.chunks[0], (width,)),
+            meta=X._meta if basis is None else np.empty((0, 0), dtype),
         ).persist()
-    if is_host(X):
-        return np.asarray(X @ basis.astype(dtype))
-    return X @ convert(basis, X)
+    X = convert(X, X, getattr(namespace(X), np.dtype(dtype).name))
+    return (X if basis is None else X @ convert(basis, X)) * scale
 
 
 def _rows_at(array: Any, index: Any) -> Any:

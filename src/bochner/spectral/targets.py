@@ -40,7 +40,8 @@ class Target:
     @classmethod
     def of(cls, y: Any, kind: TargetKind = "auto") -> Target:
         """Recognise the target, as scikit-learn does; `kind` overrules it."""
-        found = type_of_target(y, input_name="y")
+        with np.errstate(invalid="ignore"):  # it tries integers, which huge numbers are not
+            found = type_of_target(y, input_name="y")
         if found not in ("binary", "multiclass", "continuous"):
             raise ValueError(
                 f"Unknown label type: y must hold one label or number a row, got {found}."

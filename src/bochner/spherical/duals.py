@@ -13,7 +13,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from bochner.linear.dual_set import project_onto_dual_set
 from bochner.linear.squared_hinge import SquaredHingeSolution, solve_squared_hinge
@@ -135,40 +134,3 @@ class Residuals:
         gram = A.T @ A + np.eye(A.shape[1]) / (2 * self.C)
         residual = self.y - A @ np.linalg.solve(gram, A.T @ self.y)
         self.coefficients = (1 - self.step) * self.coefficients + self.step * residual
-
-
-def largest_value(features: Float, signs: Float, C: float) -> float:
-    r"""An upper limit of the game's value against the kernel of these features.
-
-    The data player's best is the optimum of the support vector machine with hinge loss,
-
-    .. math:: \min_{w, b} \tfrac12 |w|^2 + C \sum_i \max(0, 1 - y_i (w \cdot \phi_i + b)),
-
-    and any `w` and `b` give an upper limit of that. Here they are the solution for the squared
-    hinge, with the best length of `w` and the best `b` for it. Columns of `signs`
-    are separate machines, whose values are added.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.spherical.duals import largest_value
-    >>> round(largest_value(np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]]), 10.0), 3)
-    0.5
-    """
-    w = np.asarray(solve_squared_hinge(features, signs, C).coefficients)
-    outputs, square = features @ w, float((w**2).sum())
-
-    def value(length: float) -> float:
-        return 0.5 * length**2 * square + _hinge(length * outputs, signs, C)
-
-    # convex in the length, as the least over b of a function that is convex in both
-    return float(minimize_scalar(value, bounds=(0, 10), method="bounded").fun)
-
-
-def _hinge(outputs: Float, signs: Float, C: float) -> float:
-    """Least hinge loss over the intercept: piecewise linear in it, so that a corner is best."""
-    corners = np.sort(signs - outputs, axis=0)
-    # The slope rises by C at each corner, from -C times the number of positive rows.
-    positives = np.count_nonzero(signs > 0, axis=0)
-    b = np.take_along_axis(corners, np.maximum(positives - 1, 0)[None, :], axis=0)
-    return float(C * np.maximum(0, 1 - signs * (outputs + b)).sum())

@@ -21,7 +21,8 @@ from bochner.engine.arrays import cast, convert, namespace
 from bochner.engine.operations import is_dask, is_host
 from bochner.engine.summaries import take_rows
 from bochner.spectral.targets import Target, TargetKind, check_labels
-from bochner.spherical.duals import DataPlayer, DualUpdate, MarginDuals, data_player, largest_value
+from bochner.linear.hinge import hinge_optimum
+from bochner.spherical.duals import DataPlayer, DualUpdate, MarginDuals, data_player
 from bochner.spherical.families import Family, HarmonicFamily, ZonalFamily
 from bochner.spherical.harmonics import (
     harmonic_orders,
@@ -368,7 +369,7 @@ class MarginHarmonicFeatures(FeatureMap):
         self._keep(family, picks, history)
         self.duality_gap_ = None
         if isinstance(player, MarginDuals) and player.update == "gradient" and not interrupted:
-            upper = largest_value(features(), player.signs, player.C)
+            upper = hinge_optimum(features(), player.signs, player.C)
             self.duality_gap_ = upper - float(self.history_["value"].max())
 
     def _keep(

@@ -1,0 +1,59 @@
+"""The optimum of a support vector machine with hinge loss, from above."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from bochner.linear.squared_hinge import solve_squared_hinge
+
+Float = NDArray[np.float64]
+
+
+def hinge_optimum(features: Float, signs: Float, C: float) -> float:
+    r"""An upper limit of the least value of a machine with hinge loss, close to it.
+
+    .. math:: \min_{w, b} \tfrac12 |w|^2 + C \sum_i \max(0, 1 - y_i (w \cdot \phi_i + b)) .
+
+    Any `w` and `b` give an upper limit. Here they are the solution for the squared hinge, with
+    the best length of `w` and the best `b` for it. It is what the data player of the margin
+    game can reach against the kernel of these features, by duality.
+
+    Parameters
+    ----------
+    features : array of shape (n, D)
+        The features, weighted as in the kernel.
+    signs : array of shape (n, k)
+        Labels, -1 or +1. Columns are separate machines, whose values are added.
+    C : float
+        Weight of the loss.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.hinge import hinge_optimum
+    >>> round(hinge_optimum(np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]]), 10.0), 3)
+    0.5
+    """
+    w = np.asarray(solve_squared_hinge(features, signs, C, tol=1e-4).coefficients)
+    outputs, square = features @ w, float((w**2).sum())
+
+    def value(length: float) -> float:
+        return 0.5 * length**2 * square + _loss(length * outputs, signs, C)
+
+    # convex in the length, as the least over b of a function that is convex in both
+    return float(minimize_scalar(value, bounds=(0, 10), method="bounded").fun)
+
+
+def _loss(outputs: Float, signs: Float, C: float) -> float:
+    """Least hinge loss over the intercept: piecewise linear in it, so that a corner is best."""
+    corners = np.sort(signs - outputs, axis=0)
+    # The slope rises by C at each corner, from -C times the number of positive rows.
+    positives = np.count_nonzero(signs > 0, axis=0)
+    b = np.take_along_axis(corners, np.maximum(positives - 1, 0)[None, :], axis=0)
+    return float(C * np.maximum(0, 1 - signs * (outputs + b)).sum())
