@@ -5,7 +5,12 @@ from sklearn.base import clone
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bochner import FourierFeatures, LandmarkSimilarities, PosteriorFourierFeatures
+from bochner import (
+    FourierFeatures,
+    LandmarkSimilarities,
+    MarginFourierFeatures,
+    PosteriorFourierFeatures,
+)
 
 # These checks set n_components = 1 themselves. A paired map refuses an odd number (its columns
 # come in twos), so they cannot run on it as they are; the last test runs them with 2 instead.
@@ -46,9 +51,15 @@ class TwoPosteriorFourierFeatures(TwoComponents, PosteriorFourierFeatures):
     pass
 
 
+class TwoMarginFourierFeatures(TwoComponents, MarginFourierFeatures):
+    pass
+
+
 def expected_failures(estimator):
-    if isinstance(estimator, PosteriorFourierFeatures):
+    if isinstance(estimator, (PosteriorFourierFeatures, MarginFourierFeatures)):
         failures = SETS_ONE_COMPONENT | WEIGHTS_ARE_NOT_COUNTS
+        if isinstance(estimator, MarginFourierFeatures):  # has no sample_weight
+            failures = SETS_ONE_COMPONENT.copy()
         del failures["check_fit2d_1sample"]  # one row is refused first, as the check wants
         return failures
     return SETS_ONE_COMPONENT if getattr(estimator, "paired", False) else {}
@@ -60,6 +71,8 @@ def expected_failures(estimator):
         FourierFeatures(paired=False),
         PosteriorFourierFeatures(n_components=10, n_candidates=50),
         PosteriorFourierFeatures(n_components=10, n_candidates=50, divergence="chi2"),
+        MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2),
+        MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2, dual_update="gradient"),
         LandmarkSimilarities(n_components=2),
         LandmarkSimilarities(n_components=2, landmarks="random", posterior=None),
     ],
@@ -71,7 +84,12 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.parametrize("check", SETS_ONE_COMPONENT)
 @pytest.mark.parametrize(
-    "estimator", [TwoFourierFeatures(), TwoPosteriorFourierFeatures(n_candidates=50)]
+    "estimator",
+    [
+        TwoFourierFeatures(),
+        TwoPosteriorFourierFeatures(n_candidates=50),
+        TwoMarginFourierFeatures(n_chains=4, n_steps=2),
+    ],
 )
 def test_checks_that_set_one_component(check, estimator):
     getattr(estimator_checks, check)(type(estimator).__name__, clone(estimator))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from bochner.engine.summaries import _namespace as namespace
 from bochner.engine.threads import _single_threaded_blas
 
 __all__ = [
+    "available_dtypes",
     "cast",
     "convert",
     "identity",
     "inverse",
     "is_host",
+    "is_torch",
     "machine_epsilon",
     "namespace",
     "wide_dtype",
@@ -27,6 +30,11 @@ __all__ = [
 def is_host(array: Any) -> bool:
     """Whether reading a number of `array` costs nothing, as it does in NumPy."""
     return isinstance(array, np.ndarray)
+
+
+def is_torch(array: Any) -> bool:
+    """Whether `array` is a PyTorch tensor; does not import PyTorch."""
+    return type(array).__module__.partition(".")[0] == "torch"
 
 
 def cast(array: Any, dtype: Any) -> Any:
@@ -74,8 +82,13 @@ def wide_dtype(array: Any) -> Any:
     from array_api_compat import device
 
     xp = namespace(array)
-    available = xp.__array_namespace_info__().dtypes(device=device(array))
-    return xp.float64 if "float64" in available else array.dtype
+    return xp.float64 if "float64" in available_dtypes(xp, device(array)) else array.dtype
+
+
+@cache
+def available_dtypes(xp: Any, device: Any) -> frozenset[str]:
+    """Names of the dtypes that a device has. PyTorch finds out by trying, hence the cache."""
+    return frozenset(xp.__array_namespace_info__().dtypes(device=device))
 
 
 def machine_epsilon(dtype: Any, xp: Any) -> float:
@@ -99,7 +112,7 @@ def inverse(H: Any) -> Callable[[Any], Any]:
                 return linalg.cho_solve(factor, B, check_finite=False)
 
         return on_host
-    if _is_torch(H):
+    if is_torch(H):
         import torch
 
         # cholesky itself would wait for the device to say whether it succeeded
@@ -107,7 +120,3 @@ def inverse(H: Any) -> Callable[[Any], Any]:
         return lambda B: torch.cholesky_solve(B, lower)
     xp = namespace(H)
     return lambda B: xp.linalg.solve(H, B)
-
-
-def _is_torch(array: Any) -> bool:
-    return type(array).__module__.partition(".")[0] == "torch"

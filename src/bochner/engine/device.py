@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
 
+from bochner.engine.arrays import available_dtypes
+
 _DEFAULT_BUDGET = 2**28
 _LIMIT_32 = 2.0**12  # see compiled.py: beyond this a float32 phase is too uncertain
 
@@ -38,7 +40,7 @@ class _Waves:
             raise TypeError(f"X must hold real numbers, got dtype {X.dtype}.")
         self.device = device(X)
         # Accumulators are float64 wherever the device has it.
-        available = xp.__array_namespace_info__().dtypes(device=self.device)
+        available = available_dtypes(xp, self.device)
         self.wide = xp.float64 if "float64" in available else xp.float32
         self.wide_complex = xp.complex128 if "complex128" in available else xp.complex64
         if X.dtype == xp.float64 or not xp.isdtype(X.dtype, "real floating"):
@@ -51,7 +53,8 @@ class _Waves:
         self.n_frequencies = self.W.shape[1]
         self.budget = memory_budget or _DEFAULT_BUDGET
         # as an array of its own: the kernel of fused.py reads it
-        self.scale = self.asarray(scale) + self.zeros((self.n_frequencies,), self.dtype)
+        zeros = self.zeros((self.n_frequencies,), self.dtype)
+        self.scale = zeros + (scale if isinstance(scale, float) else self.asarray(scale))
         self.offset = None if offset is None else self.asarray(offset)
         self.may_be_large = not small_phases and self._may_be_large()
 
@@ -129,8 +132,9 @@ def features(
     out: None,
     n_threads: int | None,
     memory_budget: int | None,
+    small_phases: bool = False,
 ) -> Any:
-    waves = _Waves(X, W, memory_budget, scale, offset)
+    waves = _Waves(X, W, memory_budget, scale, offset, small_phases)
     result = waves.empty((waves.n_rows, waves.n_frequencies * (2 if offset is None else 1)))
     for chunk in waves.chunks():
         waves.write(chunk, result[chunk, :])
@@ -162,15 +166,17 @@ def grouped_waves(
 def _sums(waves: _Waves, A: Any, keep: Any) -> Any:
     """Real parts above imaginary parts: shape ``(2 N, k)``."""
     xp = waves.xp
-    total = waves.zeros((2 * waves.n_frequencies, A.shape[1]), waves.wide)
-    tile = None
+    total = tile = None
     for chunk in waves.chunks():
         if keep is not None:
             tile = keep[chunk, :]
         elif tile is None or tile.shape[0] != chunk.stop - chunk.start:
             tile = waves.empty((chunk.stop - chunk.start, 2 * waves.n_frequencies))
         waves.write(chunk, tile)
-        total += xp.astype(tile.T @ A[chunk, :], waves.wide)
+        part = xp.astype(tile.T @ A[chunk, :], waves.wide)
+        total = part if total is None else total + part
+    if total is None:  # no rows
+        total = waves.zeros((2 * waves.n_frequencies, A.shape[1]), waves.wide)
     return total
 
 
@@ -198,7 +204,10 @@ def potential_and_gradient(
 ) -> tuple[Any, Any]:
     waves = _Waves(X, W, memory_budget, small_phases=small_phases)
     xp, N, A = waves.xp, waves.n_frequencies, waves.asarray(A)
-    signs = waves.asarray(signs, waves.wide)
+    if np.all(signs == 1):  # nothing to copy to the device
+        signs = xp.ones((A.shape[1],), dtype=waves.wide, device=waves.device)
+    else:
+        signs = waves.asarray(signs, waves.wide)
     keep = None  # the waves of all rows, where they fit: they are needed twice
     if sums is None:
         shape = (waves.n_rows, 2 * N)
@@ -213,7 +222,7 @@ def potential_and_gradient(
     with_cosine = xp.astype(2 * signs * imaginary, waves.dtype).T
     with_sine = xp.astype(2 * signs * real, waves.dtype).T
 
-    gradient = waves.zeros((waves.n_features, N), waves.wide)
+    gradient = None
     for chunk in waves.chunks():
         if keep is None:
             tile = waves.empty((chunk.stop - chunk.start, 2 * N))
@@ -222,5 +231,8 @@ def potential_and_gradient(
             tile = keep[chunk, :]
         weights = A[chunk, :]
         slope = (weights @ with_cosine) * tile[:, :N] - (weights @ with_sine) * tile[:, N:]
-        gradient += xp.astype(waves.X[chunk, :].T @ slope, waves.wide)
+        part = xp.astype(waves.X[chunk, :].T @ slope, waves.wide)
+        gradient = part if gradient is None else gradient + part
+    if gradient is None:  # no rows
+        gradient = waves.zeros((waves.n_features, N), waves.wide)
     return potential, gradient

@@ -25,12 +25,22 @@ from bochner.datasets import Dataset
 from bochner.engine.summaries import variance
 from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
+from bochner.spectral.margin_features import MarginFourierFeatures
 from bochner.spectral.posterior_features import PosteriorFourierFeatures
+from bochner.spherical.features import MarginHarmonicFeatures
 
 EXACT = "exact SVC"
 
+
+def _on_the_sphere(*, n_components: int, gamma: float, random_state: int) -> Any:
+    """Rows on the sphere have no length that a gamma could scale."""
+    return MarginHarmonicFeatures(n_components=n_components, random_state=random_state)
+
+
 # Feature maps by the name they have in the table; each takes n_components, gamma, random_state.
 MAPS: dict[str, Callable[..., Any]] = {
+    "MarginFourierFeatures": MarginFourierFeatures,
+    "MarginHarmonicFeatures": _on_the_sphere,
     "PosteriorFourierFeatures": PosteriorFourierFeatures,
     "PosteriorFourierFeatures, chi2": partial(PosteriorFourierFeatures, divergence="chi2"),
     "LandmarkSimilarities": LandmarkSimilarities,

@@ -21,14 +21,21 @@ does not wait for a device.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
-from bochner.engine.arrays import cast, convert, namespace, zeros
+from bochner.engine.arrays import cast, convert, namespace, wide_dtype, zeros
+from bochner.engine.replay import Replayed, on_cuda
 from bochner.linear.dual_set import project_onto_dual_set
 from bochner.linear.ridge import GrowingRidge
-from bochner.linear.squared_hinge import SquaredHingeSolution, solve_squared_hinge
+from bochner.linear.squared_hinge import (
+    SquaredHingeSolution,
+    newton_steps,
+    solve_squared_hinge,
+)
 
 _NEWTON_STEPS = 4  # from a warm start; the damped move does not need more
+_MOST_REPLAYED = 10**10  # of n D^2: beyond this a GPU's time goes into the products themselves
 
 
 class DataPlayer(Protocol):
@@ -41,6 +48,9 @@ class DataPlayer(Protocol):
 
     def move(self, columns: Any) -> Any:
         """Answer to new features; returns the optimum on all features, or None if unknown."""
+
+    def expect(self, n_columns: int) -> None:
+        """Told before a game how many columns will come at most."""
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         """Go on with these features, and with the coefficients of an earlier game."""
@@ -70,6 +80,7 @@ class CorrectiveMargin:
         self.weights = _balanced(signs)
         self._features = GrowingColumns(signs.shape[0])
         self._solution: SquaredHingeSolution | None = None
+        self._replayed: _ReplayedNewton | None = None
 
     @property
     def coefficients(self) -> Any:
@@ -79,9 +90,19 @@ class CorrectiveMargin:
         total, squares = self._xp.sum(self.weights), self._xp.sum(self.weights**2)
         return _best_scaled(total, potential + squares / (2 * self.C))
 
+    def expect(self, n_columns: int) -> None:
+        """Make room for that many columns beyond those there are."""
+        self._features.reserve(self._features.n_columns + n_columns)
+
     def move(self, columns: Any) -> Any:
-        xp, m = self._xp, self._features.append(columns).n_columns // 2
-        solution = solve_squared_hinge(
+        m = self._features.append(columns).n_columns // 2
+        room = self._features.room
+        if on_cuda(columns) and room.shape[0] * room.shape[1] ** 2 <= _MOST_REPLAYED:
+            if self._replayed is None or self._replayed.features is not room:
+                self._replayed = _ReplayedNewton(room, self.signs, self.C, self.damping)
+            self.weights, objective = self._replayed(self.weights, m)
+            return objective
+        self._solution = solution = solve_squared_hinge(
             self._features.array,
             self.signs,
             self.C / m,
@@ -89,16 +110,51 @@ class CorrectiveMargin:
             tol=None,
             max_steps=_NEWTON_STEPS,
         )
-        self._solution = solution
-        lacking = xp.maximum(1 - solution.margins, xp.zeros_like(solution.margins))
-        target = lacking * (xp.sum(self.weights) / _positive(xp, xp.sum(lacking)))
-        self.weights = (1 - self.damping) * self.weights + self.damping * target
-        square = xp.sum(solution.coefficients**2)
-        return m * square / 2 + self.C * xp.sum(lacking**2)
+        square = self._xp.sum(solution.coefficients**2)
+        self.weights, objective = _towards(
+            self.weights, solution.margins, square, m, self.C, self.damping
+        )
+        return objective
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         self._features.append(columns)
         self.weights = convert(coefficients, self.signs) * self.signs
+
+
+class _ReplayedNewton:
+    """The corrective move on a GPU: always on all columns there is room for, so that it is the
+    same work in every round; those to come are zero and change nothing."""
+
+    def __init__(self, features: Any, signs: Any, C: float, damping: float) -> None:
+        self.features = features
+        shape = (signs.shape[1], features.shape[1] + 1)
+        self._V = zeros(shape, features, wide_dtype(features))
+        self._move = Replayed(partial(_newton_move, features, signs, C, damping))
+
+    def __call__(self, weights: Any, m: int) -> tuple[Any, Any]:
+        weights, self._V, objective = self._move(weights, self._V, float(m))
+        return weights, objective
+
+
+def _newton_move(
+    features: Any, signs: Any, C: float, damping: float, weights: Any, V: Any, m: Any
+) -> tuple[Any, Any, Any]:
+    """Newton steps from `V`, and the weights towards what they give."""
+    V, margins = newton_steps(features, signs, C / m, V, _NEWTON_STEPS)
+    square = namespace(V).sum(V[:, :-1] ** 2)
+    weights, objective = _towards(weights, margins, square, m, C, damping)
+    return weights, V, objective
+
+
+def _towards(
+    weights: Any, margins: Any, square: Any, m: Any, C: float, damping: float
+) -> tuple[Any, Any]:
+    """Weights a share of the way to those of a machine, and its objective."""
+    xp = namespace(margins)
+    lacking = xp.maximum(1 - margins, xp.zeros_like(margins))
+    target = lacking * (xp.sum(weights) / _positive(xp, xp.sum(lacking)))
+    objective = m * square / 2 + C * xp.sum(lacking**2)
+    return (1 - damping) * weights + damping * target, objective
 
 
 class GradientMargin:
@@ -236,6 +292,7 @@ class GrowingColumns:
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows, self.n_columns = n_rows, 0
+        self._wanted = 0
         self._store: Any = None
 
     @property
@@ -243,15 +300,25 @@ class GrowingColumns:
         """All columns, of shape (n, D); a view."""
         return self._store[: self.n_columns, :].T
 
+    @property
+    def room(self) -> Any:
+        """The columns, and zeros where there is room for more; the same object until it grows."""
+        return self._room
+
+    def reserve(self, n_columns: int) -> None:
+        """Room for that many columns, made with the next block."""
+        self._wanted = n_columns
+
     def append(self, columns: Any) -> GrowingColumns:
         before, after = self.n_columns, self.n_columns + columns.shape[1]
         room = 0 if self._store is None else self._store.shape[0]
         if after > room:
             old = self._store
-            shape = (max(after, 2 * room), self.n_rows)
+            shape = (max(after, 2 * room, self._wanted), self.n_rows)
             self._store = zeros(shape, columns, columns.dtype)
             if old is not None:
                 self._store[:before, :] = old[:before, :]
+            self._room = self._store.T
         self._store[before:after, :] = columns.T
         self.n_columns = after
         return self

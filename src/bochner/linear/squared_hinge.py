@@ -237,6 +237,38 @@ def squared_hinge_path(
     return solutions
 
 
+def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tuple[Any, Any]:
+    """Newton steps and nothing else, for a caller that repeats them on a device.
+
+    What :func:`solve_squared_hinge` does there with ``tol=None``, without its checks: the host
+    neither waits nor copies, so that the steps can be recorded
+    (:class:`~bochner.engine.replay.Replayed`). Columns of zeros may stand for features to come;
+    their coefficients stay zero.
+
+    Parameters
+    ----------
+    features : array of shape (n, D)
+        On a device.
+    signs : array of shape (n, k)
+        Labels in the features' dtype, -1 or +1.
+    C : float, or array without dimensions
+        Weight of the loss.
+    V : array of shape (k, D + 1)
+        Where to begin: coefficients and, last, the intercepts; float64 where the device has it.
+    n_steps : int
+        How many.
+
+    Returns
+    -------
+    V : array of shape (k, D + 1)
+    margins : array of shape (n, k)
+    """
+    design, Y = _Design(features, None, True), signs.T
+    newton = _Newton(design, Y, C, _DenseDevice(design))
+    V, margins, _, _ = newton.run(V, Y * design.product(V), None, n_steps)
+    return V, margins.T
+
+
 class _Design:
     """The features with a column of ones behind them, without making that array.
 
@@ -382,7 +414,7 @@ class _Directions(Protocol):
 class _Newton:
     """Newton's method for all columns together."""
 
-    def __init__(self, design: _Design, Y: Any, C: float, directions: _Directions) -> None:
+    def __init__(self, design: _Design, Y: Any, C: Any, directions: _Directions) -> None:
         self.design, self.Y, self.C, self.directions = design, Y, C, directions
         self.xp = design.xp
 
@@ -690,17 +722,20 @@ class _DenseDevice:
 
     def __init__(self, design: _Design) -> None:
         self.design = design
+        self._identity = identity(design.size, design.features, design.wide)
+        self._penalised: tuple[Any, Any] | None = None  # by which C, and the diagonal matrix
 
     def __call__(
         self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
     ) -> Any:
         design, xp = self.design, self.design.xp
-        penalty = _penalty(design, C)
+        if self._penalised is None or self._penalised[0] is not C:
+            self._penalised = C, _penalty(design, C) * self._identity
         rows = []
         for index in range(len(columns)):
             gram = 2 * C * design.gram(factors=cast(active[index, :], design.features.dtype))
             rounding = design.epsilon * xp.linalg.trace(gram)
-            H = gram + (penalty + rounding) * identity(design.size, design.features, design.wide)
+            H = gram + self._penalised[1] + rounding * self._identity
             rows.append(-inverse(H)(gradient[index, :][:, None])[:, 0])
         return xp.stack(rows)
 

@@ -1,0 +1,174 @@
+"""Work on a CUDA device recorded once and played again, without the host's part in it.
+
+Many small operations on a GPU take the time that Python needs to ask for them. A CUDA graph asks
+for all of them at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from bochner.engine.arrays import is_torch
+
+_log = logging.getLogger(__name__)
+_one_at_a_time = threading.Lock()
+_run_before: set[tuple[Any, ...]] = set()
+
+
+def on_cuda(array: Any) -> bool:
+    """Whether `array` is a PyTorch tensor on a CUDA device."""
+    return is_torch(array) and bool(array.is_cuda)
+
+
+class Replayed:
+    """A function of arrays and numbers that is recorded on a CUDA device, and then replayed.
+
+    Anywhere else, and where recording fails, it is simply called. A recording is made for each
+    combination of shapes; arguments are copied into it and results out of it.
+
+    Parameters
+    ----------
+    function : callable
+        Takes tensors, numbers and None, and returns a tuple of tensors. It must do the same each
+        time, but for the values: other arrays that it uses stay where they are and keep their
+        meaning. When it is recorded numbers come as float64 tensors without dimensions. What
+        waits for the device or copies from the host cannot be recorded.
+
+    Notes
+    -----
+    The recording and its memory live as long as this object: do not store it in an object that
+    `function` refers to, or both stay until the garbage collector comes. Libraries load their
+    kernels when they are first used, which cannot be recorded: for shapes that the process has
+    not seen yet the first call is a plain one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.replay import Replayed
+    >>> double = Replayed(lambda x, factor: (factor * x,))
+    >>> double(np.array([1.0, 2.0]), 2.0)
+    (array([2., 4.]),)
+    """
+
+    def __init__(self, function: Callable[..., tuple[Any, ...]]) -> None:
+        self.function = function
+        self.recordings: dict[tuple[Any, ...], _Recording | None] = {}  # None: not possible
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        signature = _signature(arguments)
+        if signature is None:
+            return self.function(*arguments)
+        if signature not in self.recordings:
+            known = (_name(self.function), threading.get_ident(), signature)
+            if known not in _run_before:
+                _run_before.add(known)
+                return self.function(*arguments)
+            self.recordings[signature] = _record(self.function, arguments)
+        recording = self.recordings[signature]
+        return self.function(*arguments) if recording is None else recording(*arguments)
+
+
+class _Recording:
+    """A CUDA graph with the arrays it reads and writes."""
+
+    def __init__(self, function: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]):
+        import torch
+
+        device = next(a.device for a in arguments if on_cuda(a))
+        self.inputs = [_room_for(argument, device) for argument in arguments]
+        self.graph = torch.cuda.CUDAGraph()
+        # Not by torch.cuda.graph: that empties the allocator's cache and collects garbage.
+        stream = _recording_stream(device)
+        with torch.cuda.device(device), torch.cuda.stream(stream):
+            self.graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                self.results = function(*self.inputs)
+            finally:
+                self.graph.capture_end()
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        for room, argument in zip(self.inputs, arguments, strict=True):
+            if on_cuda(argument):
+                room.copy_(argument)
+            elif argument is not None:
+                room.fill_(argument)
+        self.graph.replay()
+        # The next replay overwrites them.
+        return tuple(None if result is None else result.clone() for result in self.results)
+
+
+def _record(
+    function: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]
+) -> _Recording | None:
+    stopped: list[BaseException] = []
+
+    def watched(*inputs: Any) -> tuple[Any, ...]:
+        try:
+            return function(*inputs)
+        except KeyboardInterrupt as interrupt:  # ending the recording raises another error
+            stopped.append(interrupt)
+            raise
+
+    try:
+        with _one_at_a_time:
+            return _Recording(watched, arguments)
+    except Exception as error:
+        if stopped:
+            raise stopped[0] from None
+        _log.debug("%s cannot be recorded: %s", _name(function), error)
+        return None
+
+
+def _signature(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What a recording is for; None if there can be none."""
+    parts: list[Any] = []
+    devices = set()
+    for argument in arguments:
+        if on_cuda(argument):
+            devices.add(argument.device)
+            parts.append((tuple(argument.shape), argument.stride(), argument.dtype))
+        elif argument is None or isinstance(argument, (int, float)):
+            parts.append(type(argument))
+        else:
+            return None
+    if len(devices) != 1:
+        return None
+    import torch
+
+    if torch.cuda.is_current_stream_capturing():  # the caller records already
+        return None
+    return (*devices, *parts)
+
+
+def _room_for(argument: Any, device: Any) -> Any:
+    import torch
+
+    if argument is None:
+        return None
+    if on_cuda(argument):
+        return argument.detach().clone()
+    return torch.zeros((), dtype=torch.float64, device=device)
+
+
+@cache
+def _recording_stream(device: Any) -> Any:
+    """One stream a device. cuBLAS keeps memory for each, which no recording should own."""
+    import torch
+
+    stream = torch.cuda.Stream(device)
+    with torch.cuda.stream(stream):
+        small = torch.ones((2, 2), device=device)
+        torch.mm(small, small)
+        torch.mm(small.double(), small.double())
+    stream.synchronize()
+    return stream
+
+
+def _name(function: Any) -> str:
+    if isinstance(function, partial):
+        function = function.func
+    return f"{function.__module__}.{function.__qualname__}"
