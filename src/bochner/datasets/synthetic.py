@@ -14,15 +14,15 @@ from sklearn.utils import check_random_state
 
 
 def windmill(
-    n: int, arms: int = 2, random_state: Any = None
+    n: int, arms: int = 2, twist: float = 1.0, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     r"""Bent arms of two classes in the unit disc, by turns.
 
     x is uniform in the disc, and with its polar coordinates :math:`(r, \theta)`
 
-    .. math:: y = \operatorname{sign} \sin(k (\theta + r)),
+    .. math:: y = \operatorname{sign} \sin(k (\theta + c r)),
 
-    with k the number of arms of either class.
+    with k the number of arms of either class and c their twist.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ def windmill(
         Number of rows.
     arms : int, default=2
         k in the formula.
+    twist : float, default=1.0
+        c in the formula; 0 are straight arms.
     random_state : int, RandomState instance or None, default=None
         Draws the rows.
 
@@ -53,7 +55,7 @@ def windmill(
     radius = np.sqrt(random_state.uniform(size=n))  # uniform in area
     angle = random_state.uniform(-np.pi, np.pi, size=n)
     X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return X, np.where(np.sin(arms * (angle + radius)) >= 0, 1, -1)
+    return X, np.where(np.sin(arms * (angle + twist * radius)) >= 0, 1, -1)
 
 
 def checkerboard_sphere(

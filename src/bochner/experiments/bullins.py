@@ -71,7 +71,7 @@ PLANS = {
     ),
     "windmill": Plan(
         "bent arms in the plane",
-        ("W2", "W4"),
+        ("calibrated", "W2", "W4"),
         (30, 100, 300, 1000),
         machines=(RBF_MEDIAN, RBF_QUARTER),
         columns_each=2,

@@ -145,7 +145,8 @@ def windmill_report(results: Sequence[Result]) -> str:
         )
     lines.append(
         f"The paper's baseline of {PUBLISHED_WINDMILL_RBF} is a matter of that bandwidth. Its"
-        " windmill has no formula: W2 and W4 are ours, with 2 and 4 arms."
+        " windmill has no formula. 'calibrated' has two arms, twisted so that this baseline comes"
+        " out; W2 and W4 are twisted more, with 2 and 4 arms."
     )
     return "\n".join(lines)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from bochner.linear.squared_hinge import squared_hinge_path
 
@@ -202,6 +202,7 @@ def tune(
     machine: Machine,
     seed: int,
     max_rows: int | None = None,
+    folds: int = 1,
 ) -> Fitted:
     """The candidate map and the strength that are best on held-out rows, fitted on all rows.
 
@@ -218,12 +219,16 @@ def tune(
     max_rows : int or None, default=None
         When there are several candidates, one is chosen with at most so many rows; the strength
         is then chosen again with all.
+    folds : int, default=1
+        With more than one every row is held out once, and scores are averaged: for few rows.
     """
     names = list(candidates)
     if len(names) > 1 and max_rows is not None and len(y) > max_rows:
-        name, _, _ = _choose(candidates, X, y, machine, seed, max_rows)
+        name, _, _ = _choose(candidates, X, y, machine, seed, max_rows, folds)
         names = [name]
-    name, strength, score = _choose({n: candidates[n] for n in names}, X, y, machine, seed)
+    name, strength, score = _choose(
+        {n: candidates[n] for n in names}, X, y, machine, seed, None, folds
+    )
     feature_map = candidates[name]()
     start = time.perf_counter()
     feature_map.fit(X, y)
@@ -238,21 +243,43 @@ def _choose(
     y: NDArray[Any],
     machine: Machine,
     seed: int,
-    max_rows: int | None = None,
+    max_rows: int | None,
+    folds: int,
 ) -> tuple[Any, float, float]:
-    kept, held = hold_out(y, seed, machine.classes, max_rows)
+    if folds > 1:
+        kind = StratifiedKFold if machine.classes else KFold
+        splits = list(kind(folds, shuffle=True, random_state=seed).split(X, y))
+    else:
+        splits = [hold_out(y, seed, machine.classes, max_rows)]
     best: tuple[Any, float, float] | None = None
     for name, make in candidates.items():
-        feature_map = make().fit(X[kept], y[kept])
-        features, held_features = feature_map.transform(X[kept]), feature_map.transform(X[held])
-        path = machine.path(features, machine.columns(y[kept]), machine.strengths)
-        best_here, worse = -np.inf, 0
-        for strength, linear in zip(machine.strengths, path, strict=False):
-            score = machine.score(linear(held_features), y[held])
+        scores = [_scores(make(), X, y, machine, *split, hurry=folds == 1) for split in splits]
+        # A path that stopped early has fewer.
+        for strength, values in zip(machine.strengths, zip(*scores, strict=True), strict=False):
+            score = float(np.mean(values))
             if best is None or score > best[2]:
                 best = name, strength, score
-            best_here, worse = max(score, best_here), worse + 1 if score < best_here else 0
-            if worse == PATIENCE:
-                break
     assert best is not None, "there are no candidates"
     return best
+
+
+def _scores(
+    feature_map: Any,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    machine: Machine,
+    kept: NDArray[np.intp],
+    held: NDArray[np.intp],
+    hurry: bool,
+) -> list[float]:
+    """Scores on held-out rows along the path of strengths, of which a hurry skips the end."""
+    feature_map.fit(X[kept], y[kept])
+    features, held_features = feature_map.transform(X[kept]), feature_map.transform(X[held])
+    scores: list[float] = []
+    worse = 0
+    for linear in machine.path(features, machine.columns(y[kept]), machine.strengths):
+        scores.append(machine.score(linear(held_features), y[held]))
+        worse = worse + 1 if scores[-1] < max(scores) else 0
+        if hurry and worse == PATIENCE:
+            break
+    return scores
