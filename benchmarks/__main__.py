@@ -6,7 +6,7 @@ import platform
 import sys
 from collections.abc import Callable
 
-from benchmarks import landmarks, linear, operations, sampling, scaling, startup
+from benchmarks import landmarks, linear, margin, operations, sampling, scaling, startup
 
 MEASUREMENTS: dict[str, Callable[[], None]] = {
     "features": operations.features,
@@ -15,6 +15,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "sparse": operations.sparse_rows,
     "landmarks": landmarks.landmarks,
     "linear": linear.linear,
+    "margin": margin.margin,
     "scaling": scaling.rows_against_time,
     "sampling": sampling.kernel_error,
     "startup": startup.new_process,

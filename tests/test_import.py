@@ -15,7 +15,7 @@ SOURCE = Path(bochner.__file__).parent
 LAYERS = [
     ("engine",),
     ("linear",),
-    ("base", "spectral", "spherical", "kernels", "guarantees"),
+    ("base", "spectral", "spherical", "mercer", "kernels", "guarantees"),
     ("datasets", "experiments", "plots"),
     ("cli",),
     ("__main__",),

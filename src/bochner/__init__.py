@@ -1,5 +1,6 @@
 """Kernels that are learned: fast feature maps for scikit-learn."""
 
+from bochner.mercer.features import MercerFeatures
 from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
 from bochner.spectral.margin_features import MarginFourierFeatures
@@ -13,5 +14,6 @@ __all__ = [
     "LandmarkSimilarities",
     "MarginFourierFeatures",
     "MarginHarmonicFeatures",
+    "MercerFeatures",
     "PosteriorFourierFeatures",
 ]

@@ -10,6 +10,7 @@ from bochner.datasets.local import (
     REGRESSION,
     VARIABLE,
     data_folder,
+    load_cifar10_hog,
     load_local,
     load_mnist,
     load_pair,
@@ -67,22 +68,33 @@ def test_breast_needs_no_folder(monkeypatch):
     assert str(data) == "breast: 569 rows, 30 columns, no fixed split"
 
 
-def test_adult_keeps_its_test_part(folder):
+@pytest.mark.parametrize("name", ["adult", "a9a", "ijcnn1"])
+def test_a_fixed_split_is_kept(name, folder):
     X, X_test = np.arange(6, dtype=np.int32).reshape(3, 2), np.ones((2, 2), dtype=np.int32)
     np.savez(
-        folder / "adult.npz",
+        folder / f"{name}.npz",
         X_train=X,
         y_train=labels(-1, 1, -1),
         X_test=X_test,
         y_test=labels(1, -1),
     )
-    data = load_local("adult")
+    data = load_local(name)
     np.testing.assert_array_equal(data.X_train, X)
     np.testing.assert_array_equal(data.X_test, X_test)
     assert data.X_train.dtype == data.X_test.dtype == np.float64
     assert data.y_train.tolist() == [-1, 1, -1]
     assert data.y_test.tolist() == [1, -1]
-    assert str(data) == "adult: 3 rows, 2 columns, 2 to test"
+    assert str(data) == f"{name}: 3 rows, 2 columns, 2 to test"
+
+
+def test_covtype_tells_the_second_class_from_the_others(folder):
+    X = np.array([[-3, 400], [5, 6], [7, 8]], dtype=np.int16)
+    np.savez(folder / "covtype.npz", X=X, y=np.array([2, 7, 1], dtype=np.uint8))
+    data = load_local("covtype")
+    np.testing.assert_array_equal(data.X_train, X)
+    assert data.X_train.dtype == np.float32
+    assert data.y_train.tolist() == [1, -1, -1]
+    assert data.X_test is None
 
 
 def test_ads(folder):
@@ -177,6 +189,17 @@ def test_all_digits(folder):
     np.testing.assert_allclose(data.X_test, (arrays["X_test"] - mean) / 255, atol=1e-6)
     np.testing.assert_allclose(data.X_train.mean(axis=0), 0, atol=1e-6)
     assert data.X_train.dtype == np.float32
+
+
+def test_all_classes_of_cifar(folder):
+    arrays = write_classes(folder / "cifar10_hog.npz", range(10), [3, 8], np.float16)
+    data = load_cifar10_hog()
+    assert data.y_train.tolist() == list(range(10))
+    assert data.y_test.tolist() == [3, 8]
+    mean = arrays["X_train"].astype(np.float64).mean(axis=0)
+    np.testing.assert_allclose(data.X_test, arrays["X_test"] - mean, atol=1e-4)
+    assert data.X_train.dtype == data.X_test.dtype == np.float32
+    assert str(data) == "cifar10_hog: 10 rows, 3 columns, 2 to test"
 
 
 @pytest.mark.parametrize("name", REGRESSION)

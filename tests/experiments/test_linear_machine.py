@@ -113,10 +113,10 @@ def test_tune_takes_what_does_best_on_held_out_rows(two_classes):
     assert fitted.name == "rows"  # of equally good ones the first
     kept, held = hold_out(y, 0, stratify=True)
     scores = [
-        TWO_CLASSES.score(linear(X[held]), y[held])
+        TWO_CLASSES.judge(linear(X[held]), y[held])
         for linear in hinge_path(X[kept], y[kept, None], TWO_CLASSES.strengths)
     ]
-    assert fitted.held_out_score == max(scores)
+    assert fitted.held_out_score == pytest.approx(max(scores))
     assert fitted.strength == TWO_CLASSES.strengths[int(np.argmax(scores))]
     (linear,) = hinge_path(X, y[:, None], [fitted.strength])
     np.testing.assert_allclose(fitted.decide(X, block=33), linear(X), rtol=1e-4, atol=1e-5)
@@ -137,11 +137,20 @@ def test_a_path_ends_early(two_classes, monkeypatch):
         TWO_CLASSES.columns,
         lambda *arguments: (lambda rows, s=s: s for s in path(*arguments)),
         tuple(values),
+        lambda decision, y: 0.0,
         lambda decision, y: values[decision],
     )
     fitted = tune({"only": FunctionTransformer}, X, y, machine, seed=0)
     assert fitted.strength == 4.0
     assert tried == [1, 2, 3, 4, 5, 6, 4]
+
+
+def test_folds_hold_every_row_out_once(two_classes):
+    X, y = two_classes
+    Spy.fits = []
+    fitted = tune({"a": Spy}, X, y, TWO_CLASSES, seed=0, folds=4)
+    assert [len(rows) for rows in Spy.fits] == [150] * 4 + [200]
+    assert fitted.strength in TWO_CLASSES.strengths
 
 
 def test_a_candidate_may_be_chosen_with_fewer_rows(two_classes):

@@ -97,6 +97,15 @@ def test_gradient_vanishes(n, D, k, C, spread, weighted, method, seed):
         assert np.abs(gradient(features, y, C, w, b, s)).max() <= 1e-8 * scale
 
 
+def test_rows_that_enter_far_along_a_step_do_not_end_its_search():
+    # of the full step, on which three rows enter late, less than a twentieth is right
+    rng = np.random.default_rng(2)
+    features, signs = rng.normal(size=(7, 2)), rng.choice([-1.0, 1.0], size=(7, 2))[:, :1]
+    solution = solve_squared_hinge(features, signs, 1e4, tol=1e-9, method="dense")
+    check_optimum(features, signs, 1e4, solution)
+    assert solution.n_steps < 10
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_columns_together_equal_each_alone(method, rng):
     features, signs = problem(rng, k=4)

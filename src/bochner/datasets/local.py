@@ -4,6 +4,9 @@ Nothing is downloaded. Each file is a NumPy archive without pickles:
 
 =================  =====================================================================
 adult.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``
+a9a.npz            the same four arrays: Adult as 123 columns of zeros and ones
+ijcnn1.npz         the same four arrays
+covtype.npz        ``X``, ``y``: classes 1 to 7
 internet_ads.npz   ``X``, ``y``
 farm_ads.npz       ``indices``, ``indptr``, ``shape`` (of a sparse matrix of ones), ``y``
 mnist.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``: grey levels, digits
@@ -52,8 +55,8 @@ _FOUR_ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 class LocalDataset:
     """Rows and their labels; the test part is None where the data has no fixed split.
 
-    Labels are -1 and +1, except from :func:`load_mnist` (digits) and :func:`load_regression`
-    (numbers).
+    Labels are -1 and +1, except from :func:`load_mnist` and :func:`load_cifar10_hog` (classes 0
+    to 9) and :func:`load_regression` (numbers).
     """
 
     name: str
@@ -95,11 +98,13 @@ def load_local(name: str) -> LocalDataset:
 
     Parameters
     ----------
-    name : {"adult", "ads", "breast", "farm", "mnist17", "mnist49", "mnist56"}
+    name : {"a9a", "adult", "ads", "breast", "covtype", "farm", "ijcnn1", "mnist17", "mnist49", \
+            "mnist56"}
         Which one. ``"breast"`` comes with scikit-learn and needs no folder. ``"farm"`` is a
-        sparse CSR matrix in float32, all others are dense in float64. The pairs of digits are
-        one pool of MNIST's training and test images, all of the lower digit (-1) before all of
-        the higher (+1).
+        sparse CSR matrix in float32; the others are dense, in float64 but for ``"covtype"``,
+        whose half a million rows are float32 and whose second class (+1) is told from all others.
+        The pairs of digits are one pool of MNIST's training and test images, all of the lower
+        digit (-1) before all of the higher (+1).
 
     Raises
     ------
@@ -164,6 +169,22 @@ def load_mnist() -> LocalDataset:
     return LocalDataset("mnist", X, y.astype(np.int64), X_test, y_test.astype(np.int64))
 
 
+def load_cifar10_hog() -> LocalDataset:
+    """All ten classes of CIFAR-10 as histograms of oriented gradients; labels 0 to 9.
+
+    50000 rows to train, 10000 to test, 512 columns. The mean of the training rows is subtracted.
+    float32.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or the file is not there.
+    """
+    X, y, X_test, y_test = _read("cifar10_hog.npz", *_FOUR_ARRAYS)
+    X, X_test = _centred(X, X_test, 1)
+    return LocalDataset("cifar10_hog", X, y.astype(np.int64), X_test, y_test.astype(np.int64))
+
+
 def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0) -> LocalDataset:
     """Numbers to predict: a random split, and columns standardised by the training rows.
 
@@ -224,8 +245,8 @@ def _signs(y: Any) -> NDArray[np.int64]:
     return y
 
 
-def _adult(name: str) -> LocalDataset:
-    X, y, X_test, y_test = _read("adult.npz", *_FOUR_ARRAYS)
+def _two_parts(name: str) -> LocalDataset:
+    X, y, X_test, y_test = _read(f"{name}.npz", *_FOUR_ARRAYS)
     return LocalDataset(
         name, X.astype(np.float64), _signs(y), X_test.astype(np.float64), _signs(y_test)
     )
@@ -234,6 +255,11 @@ def _adult(name: str) -> LocalDataset:
 def _ads(name: str) -> LocalDataset:
     X, y = _read("internet_ads.npz", "X", "y")
     return LocalDataset(name, X.astype(np.float64), _signs(y))
+
+
+def _covtype(name: str) -> LocalDataset:
+    X, y = _read("covtype.npz", "X", "y")
+    return LocalDataset(name, X.astype(np.float32), np.where(y == 2, 1, -1))
 
 
 def _breast(name: str) -> LocalDataset:
@@ -266,10 +292,13 @@ def _mnist(name: str, low: int, high: int) -> LocalDataset:
 
 
 _LOADERS: dict[str, Callable[[str], LocalDataset]] = {
+    "a9a": _two_parts,
     "ads": _ads,
-    "adult": _adult,
+    "adult": _two_parts,
     "breast": _breast,
+    "covtype": _covtype,
     "farm": _farm,
+    "ijcnn1": _two_parts,
     "mnist17": partial(_mnist, low=1, high=7),
     "mnist49": partial(_mnist, low=4, high=9),
     "mnist56": partial(_mnist, low=5, high=6),

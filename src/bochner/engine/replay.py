@@ -17,6 +17,8 @@ from bochner.engine.arrays import is_torch
 _log = logging.getLogger(__name__)
 _one_at_a_time = threading.Lock()
 _run_before: set[tuple[Any, ...]] = set()
+_MOST_LEFT = 2**28  # bytes of recordings that are gone, before PyTorch is asked to free them
+_left = {"bytes": 0}
 
 
 def on_cuda(array: Any) -> bool:
@@ -79,6 +81,8 @@ class _Recording:
         import torch
 
         device = next(a.device for a in arguments if on_cuda(a))
+        _free_what_is_left()
+        before = torch.cuda.memory_reserved(device)
         self.inputs = [_room_for(argument, device) for argument in arguments]
         self.graph = torch.cuda.CUDAGraph()
         # Not by torch.cuda.graph: that empties the allocator's cache and collects garbage.
@@ -89,6 +93,10 @@ class _Recording:
                 self.results = function(*self.inputs)
             finally:
                 self.graph.capture_end()
+        self.size = torch.cuda.memory_reserved(device) - before
+
+    def __del__(self) -> None:
+        _left["bytes"] += getattr(self, "size", 0)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         for room, argument in zip(self.inputs, arguments, strict=True):
@@ -99,6 +107,15 @@ class _Recording:
         self.graph.replay()
         # The next replay overwrites them.
         return tuple(None if result is None else result.clone() for result in self.results)
+
+
+def _free_what_is_left() -> None:
+    """PyTorch keeps the memory of recordings that are gone, and uses it for nothing else."""
+    if _left["bytes"] > _MOST_LEFT:
+        import torch
+
+        torch.cuda.empty_cache()
+        _left["bytes"] = 0
 
 
 def _record(

@@ -284,7 +284,7 @@ MAPS: dict[str, Callable[..., Any]] = {
 STUDIES: dict[str, Study] = {
     "table1": Study(_pair, TWO_CLASSES, WIDE_MULTIPLES, seeded=False),
     "windmill": Study(
-        _synthetic, TWO_CLASSES, NARROW_MULTIPLES[3:], folds=5, bands=(2.0, 3.0, 6.0, 12.0)
+        _synthetic, TWO_CLASSES, NARROW_MULTIPLES[3:], folds=5, bands=(3.0, 6.0, 12.0)
     ),
     "checkerboard": Study(_synthetic, TWO_CLASSES, NARROW_MULTIPLES, folds=5),
     "digits": Study(_digits, MANY_CLASSES, WIDE_MULTIPLES, strength="alpha", seeded=False),

@@ -50,7 +50,8 @@ class Machine:
     columns: Callable[[NDArray[Any]], NDArray[np.float64]]
     path: Callable[[NDArray[Any], NDArray[np.float64], Sequence[float]], Iterator[Linear]]
     strengths: tuple[float, ...]
-    score: Callable[[NDArray[Any], NDArray[Any]], float]
+    score: Callable[[NDArray[Any], NDArray[Any]], float]  # what is reported
+    judge: Callable[[NDArray[Any], NDArray[Any]], float]  # what choices are made by
     classes: bool = True
 
 
@@ -167,6 +168,11 @@ def accuracy_of_signs(decisions: NDArray[Any], y: NDArray[Any]) -> float:
     return float(np.mean(np.where(decisions[:, 0] > 0, 1, -1) == y))
 
 
+def hinge_of_signs(decisions: NDArray[Any], y: NDArray[Any]) -> float:
+    """Mean hinge loss, negative: it tells machines apart that err on the same few rows."""
+    return -float(np.mean(np.maximum(0, 1 - decisions[:, 0] * y)))
+
+
 def accuracy_of_classes(decisions: NDArray[Any], y: NDArray[Any]) -> float:
     """Share of the rows whose own class has the largest value."""
     return float(np.mean(decisions.argmax(axis=1) == y))
@@ -177,9 +183,11 @@ def r_squared(decisions: NDArray[Any], y: NDArray[Any]) -> float:
     return float(1 - np.mean((decisions[:, 0] - y) ** 2) / np.var(y))
 
 
-TWO_CLASSES = Machine(one_sign, hinge_path, PENALTIES, accuracy_of_signs)
-MANY_CLASSES = Machine(one_column_a_class, ridge_path, RIDGES, accuracy_of_classes)
-NUMBERS = Machine(one_sign, ridge_path, RIDGES, r_squared, classes=False)
+TWO_CLASSES = Machine(one_sign, hinge_path, PENALTIES, accuracy_of_signs, hinge_of_signs)
+MANY_CLASSES = Machine(
+    one_column_a_class, ridge_path, RIDGES, accuracy_of_classes, accuracy_of_classes
+)
+NUMBERS = Machine(one_sign, ridge_path, RIDGES, r_squared, r_squared, classes=False)
 
 
 def hold_out(
@@ -278,7 +286,7 @@ def _scores(
     scores: list[float] = []
     worse = 0
     for linear in machine.path(features, machine.columns(y[kept]), machine.strengths):
-        scores.append(machine.score(linear(held_features), y[held]))
+        scores.append(machine.judge(linear(held_features), y[held]))
         worse = worse + 1 if scores[-1] < max(scores) else 0
         if hurry and worse == PATIENCE:
             break

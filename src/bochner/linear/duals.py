@@ -35,22 +35,21 @@ from bochner.linear.squared_hinge import (
 )
 
 _NEWTON_STEPS = 4  # from a warm start; the damped move does not need more
-_MOST_REPLAYED = 10**10  # of n D^2: beyond this a GPU's time goes into the products themselves
+_MOST_REPLAYED = 10**10  # of n D^2; beyond this, we estimate, the products count more than asking
 
 
 class DataPlayer(Protocol):
     """What the rounds need."""
 
-    coefficients: Any  # of shape (n, k)
+    @property
+    def coefficients(self) -> Any:
+        """Of shape (n, k)."""
 
     def value(self, potential: Any) -> Any:
         """What the coefficients, scaled at best, are worth when `potential` is the peak."""
 
     def move(self, columns: Any) -> Any:
         """Answer to new features; returns the optimum on all features, or None if unknown."""
-
-    def expect(self, n_columns: int) -> None:
-        """Told before a game how many columns will come at most."""
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         """Go on with these features, and with the coefficients of an earlier game."""
@@ -99,7 +98,8 @@ class CorrectiveMargin:
         room = self._features.room
         if on_cuda(columns) and room.shape[0] * room.shape[1] ** 2 <= _MOST_REPLAYED:
             if self._replayed is None or self._replayed.features is not room:
-                self._replayed = _ReplayedNewton(room, self.signs, self.C, self.damping)
+                before = None if self._replayed is None else self._replayed.V
+                self._replayed = _ReplayedNewton(room, self.signs, self.C, self.damping, before)
             self.weights, objective = self._replayed(self.weights, m)
             return objective
         self._solution = solution = solve_squared_hinge(
@@ -125,14 +125,18 @@ class _ReplayedNewton:
     """The corrective move on a GPU: always on all columns there is room for, so that it is the
     same work in every round; those to come are zero and change nothing."""
 
-    def __init__(self, features: Any, signs: Any, C: float, damping: float) -> None:
+    def __init__(
+        self, features: Any, signs: Any, C: float, damping: float, before: Any = None
+    ) -> None:
         self.features = features
         shape = (signs.shape[1], features.shape[1] + 1)
-        self._V = zeros(shape, features, wide_dtype(features))
+        self.V = zeros(shape, features, wide_dtype(features))
+        if before is not None:  # there was less room
+            self.V[:, : before.shape[1] - 1], self.V[:, -1] = before[:, :-1], before[:, -1]
         self._move = Replayed(partial(_newton_move, features, signs, C, damping))
 
     def __call__(self, weights: Any, m: int) -> tuple[Any, Any]:
-        weights, self._V, objective = self._move(weights, self._V, float(m))
+        weights, self.V, objective = self._move(weights, self.V, float(m))
         return weights, objective
 
 
@@ -185,6 +189,7 @@ class GradientMargin:
         self._xp, self.signs, self.C, self.step = namespace(signs), signs, C, step
         full = self._xp.zeros_like(signs) + C
         self.weights = project_onto_dual_set(full, signs, C)
+        self._ascend = Replayed(partial(_ascent, signs, C, 2 * step / signs.shape[0]))
 
     @property
     def coefficients(self) -> Any:
@@ -197,15 +202,17 @@ class GradientMargin:
         return share * total - share**2 * potential / 2
 
     def move(self, columns: Any) -> None:
-        m, n = columns.shape[1] // 2, columns.shape[0]
+        m = columns.shape[1] // 2
         for j in range(m):
-            pair = columns[:, j::m]
-            slope = 1 - self.signs * (pair @ (pair.T @ cast(self.coefficients, pair.dtype)))
-            ahead = self.weights + (2 * self.step / n) * slope
-            self.weights = project_onto_dual_set(ahead, self.signs, self.C)
+            (self.weights,) = self._ascend(self.weights, columns[:, j::m])
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         self.weights = convert(coefficients, self.signs) * self.signs
+
+
+def _ascent(signs: Any, C: float, step: float, weights: Any, pair: Any) -> tuple[Any]:
+    slope = 1 - signs * (pair @ (pair.T @ cast(weights * signs, pair.dtype)))
+    return (project_onto_dual_set(weights + step * slope, signs, C),)
 
 
 class CorrectiveResidual:
@@ -294,6 +301,7 @@ class GrowingColumns:
         self.n_rows, self.n_columns = n_rows, 0
         self._wanted = 0
         self._store: Any = None
+        self._room: Any = None
 
     @property
     def array(self) -> Any:

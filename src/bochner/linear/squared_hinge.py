@@ -21,6 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -38,6 +39,7 @@ from bochner.engine.arrays import (
     wide_dtype,
     zeros,
 )
+from bochner.engine.replay import Replayed
 from bochner.engine.threads import default_threads, ordered_map
 
 Method = Literal["auto", "dense", "conjugate"]
@@ -48,6 +50,7 @@ _MOST_CONJUGATE_STEPS = 60  # a Newton step, when it may
 _DENSE_MEMORY = 2**30  # bytes of Gram matrices
 _GRID = 16  # step lengths tried at once on a device
 _LONGEST = 2.0  # of them
+_MOST_REPLAYED = 500  # features up to which Newton steps on a GPU are recorded; an estimate
 _TINY = float(np.finfo(np.float32).tiny)
 
 
@@ -226,10 +229,20 @@ def squared_hinge_path(
     margins = Y * design.product(V)
     if isinstance(directions, _DenseHost) and start is not None and _follows(start, margins):
         directions.take_over(start._kept)
+    # Small problems on a GPU: the same step again and again, for every C.
+    step = None
+    if tol is None and isinstance(directions, _DenseDevice) and design.size <= _MOST_REPLAYED:
+        step = Replayed(partial(_blind_step, design, Y, directions))
     solutions: list[Any] = [None] * len(Cs)
     for index in sorted(range(len(Cs)), key=lambda i: Cs[i]):
-        newton = _Newton(design, Y, float(Cs[index]), directions)
-        V, margins, n_steps, optimality = newton.run(V, margins, tol, max_steps)
+        C = float(Cs[index])
+        if step is None:
+            newton = _Newton(design, Y, C, directions)
+            V, margins, n_steps, optimality = newton.run(V, margins, tol, max_steps)
+        else:
+            n_steps, optimality = max_steps, None
+            for _ in range(max_steps):
+                V, margins = step(V, margins, C)
         solution = design.solution(V, margins, n_steps, optimality)
         if isinstance(directions, _DenseHost):
             solution = replace(solution, _kept=directions.keep())
@@ -267,6 +280,12 @@ def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tup
     newton = _Newton(design, Y, C, _DenseDevice(design))
     V, margins, _, _ = newton.run(V, Y * design.product(V), None, n_steps)
     return V, margins.T
+
+
+def _blind_step(
+    design: _Design, Y: Any, directions: _Directions, V: Any, margins: Any, C: Any
+) -> tuple[Any, Any]:
+    return _Newton(design, Y, C, directions).blind_step(V, margins)
 
 
 class _Design:
@@ -451,6 +470,13 @@ class _Newton:
         line = _Line(self.design, self.C, V, self._penalised(direction), margins, change)
         return line.watched() if self.design.host else line.unwatched()
 
+    def blind_step(self, V: Any, margins: Any) -> tuple[Any, Any]:
+        """One step of all columns, without looking whether it is needed."""
+        gradient = self._gradient(V, margins, self.Y)
+        nothing, columns = self.xp.zeros_like(gradient[:, :1]), list(range(self.Y.shape[0]))
+        direction = self.directions(self.C, margins < 1, gradient, columns, nothing)
+        return self._step(V, margins, self.Y, direction)
+
     def _run(
         self, V: Any, margins: Any, tol: float | None, max_steps: int
     ) -> tuple[Any, Any, int, Any]:
@@ -459,10 +485,7 @@ class _Newton:
         columns = list(range(Y.shape[0]))
         if tol is None:
             for _ in range(max_steps):
-                gradient = self._gradient(V, margins, Y)
-                nothing = xp.zeros_like(gradient[:, :1])
-                direction = self.directions(self.C, margins < 1, gradient, columns, nothing)
-                V, margins = self._step(V, margins, Y, direction)
+                V, margins = self.blind_step(V, margins)
             return V, margins, max_steps, None
         scale = self._scale(Y)
         for steps in range(max_steps + 1):
@@ -575,6 +598,7 @@ class _Line:
         steep = self.weighted * self.change
         t = np.ones_like(self.linear)
         low, high = np.zeros_like(t), np.full_like(t, np.inf)
+        at_zero = self.linear - 2 * self.C * _dot(np, np.maximum(self.room, 0), self.weighted)
         for _ in range(_LINE_STEPS):
             rest = self.room - cast(t, self.room.dtype) * self.change
             loss = _dot(np, np.maximum(rest, 0), self.weighted)
@@ -585,7 +609,9 @@ class _Line:
             low, high = np.where(falling, t, low), np.where(falling, high, t)
             guess = t - slope / curvature
             good = (guess > low) & (guess < high)
-            if np.all(np.abs(slope) <= 0.02 * curvature * t):
+            near = np.abs(slope) <= 0.02 * curvature * t
+            # Where many rows enter at once the curvature alone would call a steep slope near.
+            if np.all(near & (np.abs(slope) <= 0.5 * np.abs(at_zero))):
                 # The next guess is better still; exact if no row crosses between the two.
                 return np.where(good, guess, t)
             t = np.where(good, guess, np.where(np.isfinite(high), (low + high) / 2, 2 * t))

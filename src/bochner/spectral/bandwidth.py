@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import typing
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 
-from bochner.engine.summaries import sample_rows, variance
+from bochner.engine.arrays import cast, convert, identity, namespace, wide_dtype
+from bochner.engine.replay import on_cuda
+from bochner.engine.summaries import _choose, sample_rows, variance
 from bochner.spectral.kernels import STANDARD, SpectralKernel, StandardKernel
 
 GAMMA_RULES = ("scale", "median")
@@ -40,7 +43,7 @@ def resolve_kernel(
             raise ValueError(
                 f"kernel must be one of {sorted(STANDARD)} or a kernel object, got {kernel!r}."
             )
-        kernel = cast(SpectralKernel, STANDARD[kernel]())
+        kernel = typing.cast(SpectralKernel, STANDARD[kernel]())
     if not isinstance(kernel, SpectralKernel):
         raise ValueError(
             f"kernel must be one of {sorted(STANDARD)}, or an object that can be called and has "
@@ -77,13 +80,35 @@ def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]), "euclidean", np.random.RandomState(0))
     2.0
     """
+    from scipy.spatial.distance import squareform
     from sklearn.metrics import pairwise_distances
 
+    if metric == "euclidean" and on_cuda(X):
+        return _median_there(X, random_state)
     rows = sample_rows(X, _MEDIAN_ROWS, random_state)
     distances = pairwise_distances(rows.astype(np.float64), metric=metric)
-    distances = distances[np.triu_indices_from(distances, k=1)]
+    distances = squareform(distances, checks=False)  # those above the diagonal
     distances = distances[distances > 0]
     return float(np.median(distances)) if distances.size else 0.0
+
+
+def _median_there(X: Any, random_state: RandomState) -> float:
+    """The median distance on the device of `X`, which sends one number back."""
+    index = _choose(X.shape[0], _MEDIAN_ROWS, random_state)
+    xp = namespace(X)
+    rows = cast(xp.take(X, convert(index, X, xp.int64), axis=0), wide_dtype(X))
+    squares = xp.sum(rows * rows, axis=1)
+    distances = squares[:, None] + squares[None, :] - 2 * (rows @ rows.T)
+    # Zero for a row with itself, and what rounding made negative; every other pair comes twice,
+    # which leaves the median.
+    itself = identity(len(index), rows, rows.dtype) > 0
+    distances = xp.where(itself, xp.zeros_like(distances), distances)
+    distances = xp.sort(xp.reshape(distances, (-1,)))
+    count = int(xp.sum(cast(distances > 0, xp.int64)))
+    if count == 0:
+        return 0.0
+    middle = distances.shape[0] - count + (count - 1) // 2
+    return float(xp.mean(xp.sqrt(distances[middle : middle + 2 - count % 2])))
 
 
 def check_honest(gamma: Any, fitted: Any, given: Any, classes: Any) -> None:

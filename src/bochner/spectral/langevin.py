@@ -157,7 +157,7 @@ def climb(
     steps = first_move * norms[middle] / pace + 0 * values
     for _ in range(n_steps):
         move = steps * slopes
-        if temperature:
+        if temperature and random_state is not None:
             noise = convert(random_state.standard_normal(tuple(points.shape)), points)
             size = xp.linalg.vector_norm(move, axis=0) / points.shape[0] ** 0.5
             move = move + temperature * size * noise

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from bochner import engine
 from bochner.engine.arrays import cast, convert, namespace
 from bochner.engine.operations import is_dask
+from bochner.engine.replay import Replayed
 from bochner.engine.summaries import take_rows, to_numpy
-from bochner.linear.duals import DataPlayer
+from bochner.linear.duals import CorrectiveMargin, DataPlayer
 from bochner.spectral.langevin import climb, distinct_peaks
 
 Float = NDArray[np.float64]
@@ -120,16 +121,25 @@ def play(
     """
     options = {"n_threads": n_threads, "memory_budget": memory_budget}
     found: list[Any] = []
-    record, hunt = Record(), _Hunt(rows, search, random_state, options)
-    draws = _draws(rows, search, player.coefficients, random_state)
-    n_found = 0
+    record, n_peaks = Record(), min(search.n_peaks, n_frequencies)
+    hunt = _Hunt(rows, search, n_peaks, random_state, options)
+    look = hunt.look if search.temperature else Replayed(hunt.look)  # noise comes from the host
+    n_rounds = -(-n_frequencies // n_peaks)
+    draws = _draws(rows, search, n_rounds, player.coefficients, random_state)
+    if isinstance(player, CorrectiveMargin):
+        player.expect(2 * n_frequencies)
+    n_found, leftover = 0, None
     while n_found < n_frequencies:
-        count = min(search.n_peaks, n_frequencies - n_found)
+        count = min(n_peaks, n_frequencies - n_found)
         try:
-            A = player.coefficients
-            new = hunt.peaks(A, count, *next(draws))
-            columns = beside(engine.features(rows, new, scale=1.0, **options), A)
-            share, peak = _heights(columns, A, count)
+            xp, (starts, sample) = namespace(player.coefficients), next(draws)
+            if leftover is not None:
+                starts = xp.concat([leftover, starts], axis=1)
+            new, columns, share, peak, leftover = look(player.coefficients, starts, sample)
+            if count < n_peaks:
+                new = new[:, :count]
+                pairs = columns[:, :count], columns[:, n_peaks : n_peaks + count]
+                columns = xp.concat(pairs, axis=1)
             value, objective = player.value(peak), player.move(columns)
         except KeyboardInterrupt:
             if not found:
@@ -150,22 +160,27 @@ class _Hunt:
     """The kernel player: chains, some of which go on where they were in the round before."""
 
     def __init__(
-        self, rows: Any, search: Search, random_state: RandomState, options: dict[str, Any]
+        self,
+        rows: Any,
+        search: Search,
+        n_peaks: int,
+        random_state: RandomState,
+        options: dict[str, Any],
     ) -> None:
-        self.rows, self.search, self.options = rows, search, options
+        self.rows, self.search, self.n_peaks, self.options = rows, search, n_peaks, options
         self.random_state, self.longest = random_state, _longest(rows)
-        self.points: Any = None
-        self.values: Any = None
 
-    def peaks(self, A: Any, count: int, starts: Any, sample: Any) -> Any:
-        """The best frequencies for coefficients `A`, of shape (d, count)."""
-        xp, search = namespace(starts), self.search
-        if self.points is not None:
-            starts = xp.concat([self._leftover(), starts], axis=1)
+    def look(self, coefficients: Any, starts: Any, sample: Any) -> tuple[Any, ...]:
+        """One search, the same work in every round.
+
+        Returns the best frequencies (d, p), their columns, the height of the first of them as
+        a share and bare, and the best chains that gave no frequency, to go on from.
+        """
+        xp, search, A = namespace(starts), self.search, coefficients
         rows, A = (self.rows, A) if sample is None else _take(self.rows, A, sample)
         total = xp.sum(xp.abs(A))
         A = A / xp.where(total > 0, total, xp.ones_like(total))
-        self.points, values = climb(
+        points, values = climb(
             self._potential(rows, A, starts.dtype),
             starts,
             n_steps=search.n_steps,
@@ -173,14 +188,22 @@ class _Hunt:
             longest=self.longest,
             random_state=self.random_state,
         )
-        best = distinct_peaks(self.points, values, count, _APART / search.length)
-        self.values = _without(xp, values, best)
-        return xp.take(self.points, best, axis=1)
+        best = distinct_peaks(points, values, self.n_peaks, _APART / search.length)
+        others = xp.argsort(-_without(xp, values, best), stable=True)
+        leftover = xp.take(points, others[: int(_KEPT * search.n_chains)], axis=1)
+        new = xp.take(points, best, axis=1)
+        columns = beside(self._waves(new), coefficients)
+        return new, columns, *_heights(columns, coefficients, self.n_peaks), leftover
 
-    def _leftover(self) -> Any:
-        """The best chains that gave no frequency, to go on from."""
-        xp, kept = namespace(self.points), int(_KEPT * self.search.n_chains)
-        return xp.take(self.points, xp.argsort(-self.values, stable=True)[:kept], axis=1)
+    def _waves(self, W: Any) -> Any:
+        if self.longest is None:
+            return engine.features(self.rows, W, scale=1.0, **self.options)
+        from bochner.engine import device
+
+        # The phases are known to be small: the device need not be asked.
+        return device.features(
+            self.rows, W, scale=1.0, offset=None, out=None, small_phases=True, **self.options
+        )
 
     def _potential(self, rows: Any, A: Any, dtype: Any) -> Callable[[Any], tuple[Any, Any]]:
         """The potential and its gradient within the band, in the dtype of the points."""
@@ -210,24 +233,26 @@ def _heights(columns: Any, A: Any, count: int) -> tuple[Any, Any]:
 
 
 def _draws(
-    rows: Any, search: Search, like: Any, random_state: RandomState
+    rows: Any, search: Search, n_rounds: int, like: Any, random_state: RandomState
 ) -> Iterator[tuple[Any, Any]]:
     """Starts of new chains and row numbers, round by round, beside the coefficients."""
     d, n = int(rows.shape[1]), int(like.shape[0])
     spread = _START_VARIANCE**0.5 / search.length
-    sampled = search.n_rows is not None and search.n_rows < n
-    first = True
-    while True:
-        fresh = search.n_chains if first else search.n_chains - int(_KEPT * search.n_chains)
-        size = 1 if first else _BLOCK
+    n_rows = None if search.n_rows is None or search.n_rows >= n else search.n_rows
+    done = 0
+    while done < n_rounds:
+        fresh = search.n_chains - (int(_KEPT * search.n_chains) if done else 0)
+        size = min(_BLOCK, n_rounds - done) if done else 1
         starts = spread * random_state.standard_normal((size, d, fresh))
         there = convert(starts, like)
-        samples = random_state.randint(n, size=(size, search.n_rows)) if sampled else None
-        if samples is not None and not isinstance(like, np.ndarray):
-            samples = convert(samples, like, namespace(like).int64)
+        samples: Any = None
+        if n_rows is not None:
+            samples = random_state.randint(n, size=(size, n_rows))
+            if not isinstance(like, np.ndarray):
+                samples = convert(samples, like, namespace(like).int64)
         for r in range(size):
             yield there[r, :, :], None if samples is None else samples[r, :]
-        first = False
+        done += size
 
 
 def _take(rows: Any, A: Any, sample: Any) -> tuple[Any, Any]:

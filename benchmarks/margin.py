@@ -1,0 +1,58 @@
+"""100 learned features beside random ones on pairs of MNIST: time to fit, and what they give.
+
+``BOCHNER_DATA`` names the folder with ``mnist.npz``. On a GPU: ``python -m benchmarks.device``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from benchmarks.harness import best_times, heading, row
+from bochner import MarginFourierFeatures
+from bochner.datasets.local import LocalDataset, load_pair
+from bochner.experiments.bullins_measures import RANDOM, measure
+from bochner.experiments.cells import Cell
+from bochner.experiments.linear_machine import TWO_CLASSES, tune
+
+PAIRS = ("mnist17", "mnist49", "mnist56")
+GIVEN: dict[str, Any] = {"dual_update": "corrective", "band": 12.0, "damping": 0.3, "n_peaks": 5}
+WIDTHS = (12, 30, 12, 12)
+
+
+def margin(n_components: int = 100, random_widths: tuple[int, ...] = (100, 5000)) -> None:
+    heading(f"{n_components} features for pairs of MNIST, beside tuned random ones")
+    try:
+        pairs = [load_pair(name) for name in PAIRS]
+    except FileNotFoundError as error:
+        print(f"left out: {error}")
+        return
+    row("pair", "features", "fit", "accuracy", widths=WIDTHS)
+    for pair in pairs:
+        maps = {
+            "learned, defaults": partial(learned, n_components),
+            "learned, settings given": partial(learned, n_components, **GIVEN),
+        }
+        fits = {name: partial(fit, make, pair) for name, make in maps.items()}
+        times = best_times(fits, repeats=2)
+        for name, make in maps.items():
+            row(pair.name, name, f"{times[name]:.2f} s", accuracy(make, pair), widths=WIDTHS)
+        for width in random_widths:
+            result = measure(Cell("table1", pair.name, RANDOM, width, 0))
+            score = f"{100 * result.score:.2f} %"
+            row(pair.name, f"{width} random, tuned", f"{result.fit:.2f} s", score, widths=WIDTHS)
+
+
+def learned(n_components: int, **settings: Any) -> MarginFourierFeatures:
+    return MarginFourierFeatures(n_components=n_components, random_state=0, **settings)
+
+
+def fit(make: partial[MarginFourierFeatures], pair: LocalDataset) -> MarginFourierFeatures:
+    return make().fit(pair.X_train, pair.y_train)
+
+
+def accuracy(make: partial[MarginFourierFeatures], pair: LocalDataset) -> str:
+    """Of a squared-hinge machine whose C was chosen on held-out training rows."""
+    assert pair.y_test is not None
+    fitted = tune({1.0: make}, pair.X_train, pair.y_train, TWO_CLASSES, 0)
+    return f"{100 * TWO_CLASSES.score(fitted.decide(pair.X_test), pair.y_test):.2f} %"

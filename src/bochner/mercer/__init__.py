@@ -1,0 +1,1 @@
+"""Mercer features: the eigenfunctions of the kernel under the data's own density."""

@@ -1,0 +1,107 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""The compiled inner loops: ratios of one-dimensional features, and their products.
+
+Importing this module imports Numba, so it is done on the first call only. Rows are worked on one
+by one: what a row needs, its ratios and its products, stays in the first two levels of cache, and
+a product is two loads, a multiplication and a store.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Sums may be re-associated, which is what lets them be vectorised; infinities must survive.
+_FAST = {"contract", "nsz", "reassoc"}
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+def _square_row(row):
+    total = 0.0
+    for j in range(row.shape[0]):
+        value = np.float64(row[j])
+        total += value * value
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+def _weighted_square(row, weights):
+    total = 0.0
+    for j in range(row.shape[0]):
+        value = np.float64(row[j])
+        total += weights[j] * value * value
+    return total
+
+
+@njit(nogil=True, cache=True)
+def square_rows(rows, out):
+    """``out[i] = |rows[i]|^2``, added up in float64."""
+    for i in range(rows.shape[0]):
+        out[i] = _square_row(rows[i])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+def _multiply(parents, pairs, table, values):
+    for k in range(1, parents.shape[0]):
+        values[k] = values[parents[k]] * table[pairs[k]]
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+def _scale(values, factor):
+    for k in range(values.shape[0]):
+        values[k] = values[k] * factor
+
+
+@njit(nogil=True, cache=True, inline="never")
+def _ratios(z, axes, starts, up, down, table):
+    """Ratios ``f_n / f_0``, ``n >= 1``, of the axes that are used, in float64."""
+    for a in range(axes.shape[0]):
+        position = np.float64(z[axes[a]])
+        before, here = 0.0, 1.0
+        for p in range(starts[a], starts[a + 1]):
+            before, here = here, up[p] * position * here - down[p] * before
+            table[p] = here
+
+
+@njit(nogil=True, cache=True)
+def gaussian_tile(
+    Z, rest, weights, log_constant, axes, starts, up, down, table,
+    parents, pairs, columns, values, normalize, limit, out, flags,
+):  # fmt: skip
+    """Features of rows whose coordinates along the axes are `Z`.
+
+    ``rest[i]`` is what the directions that were not rotated take off the logarithm of the
+    constant product. With `columns` of length zero all products are written, otherwise those,
+    by way of `values`. Rows whose constant product has a logarithm below `limit` are flagged
+    and not written.
+    """
+    gather = columns.shape[0] > 0
+    for i in range(Z.shape[0]):
+        log_ground = log_constant - rest[i] - _weighted_square(Z[i], weights)
+        flags[i] = not log_ground >= limit
+        if flags[i]:
+            continue
+        _ratios(Z[i], axes, starts, up, down, table)
+        row = values if gather else out[i]
+        row[0] = 1.0 if normalize else np.exp(log_ground)
+        _multiply(parents, pairs, table, row)
+        if gather:
+            for k in range(columns.shape[0]):
+                out[i, k] = values[columns[k]]
+        if normalize:
+            norm = np.sqrt(_square_row(out[i]))
+            if norm > 0.0:
+                _scale(out[i], out.dtype.type(1.0 / norm))
+
+
+@njit(nogil=True, cache=True)
+def product_tile(tables, parents, pairs, columns, values, out):
+    """Products of the entries of each row of `tables`; the constant product is one."""
+    gather = columns.shape[0] > 0
+    for i in range(out.shape[0]):
+        row = values if gather else out[i]
+        row[0] = 1.0
+        _multiply(parents, pairs, tables[i], row)
+        if gather:
+            for k in range(columns.shape[0]):
+                out[i, k] = values[columns[k]]

@@ -1,0 +1,178 @@
+r"""The features of the gaussian kernel under a gaussian density, in one dimension.
+
+For the kernel :math:`e^{-b (x - y)^2}`, the density :math:`N(\mu, s^2)` and :math:`z = x - \mu`,
+
+.. math::
+
+    B = \frac{8 b s^2}{(1 + \sqrt{1 + 8 b s^2})^2}, \qquad \lambda_n = (1 - B) B^n,
+
+and the features :math:`f_n = \sqrt{\lambda_n}\, \psi_n`, with :math:`\psi_n` the orthonormal
+eigenfunctions, follow
+
+.. math::
+
+    f_0 = (1 - B^2)^{1/4} e^{-b (1 - B) z^2}, \qquad
+    f_{n+1} = \sqrt{\tfrac{2 b (1 - B^2)}{n + 1}}\, z f_n - B \sqrt{\tfrac{n}{n + 1}}\, f_{n-1}.
+
+By Mehler's formula :math:`\sum_n f_n(x) f_n(y) = e^{-b (x - y)^2}` for every mean and every
+:math:`B` in [0, 1), so that :math:`|f_n| \le 1`, and a density that is estimated badly costs
+accuracy per feature, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+_SMALL, _LARGE = 1e-100, 1e100  # beyond these the two running terms are scaled
+_LOG_2 = float(np.log(2.0))
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
+def ratio(gamma: ArrayLike, variance: ArrayLike) -> Any:
+    r"""The ratio :math:`B` of neighbouring eigenvalues, in [0, 1).
+
+    Parameters
+    ----------
+    gamma : float or array
+        The :math:`b` of the kernel.
+    variance : float or array
+        The :math:`s^2` of the density. Zero gives zero.
+
+    Examples
+    --------
+    >>> from bochner.mercer.hermite import ratio
+    >>> round(float(ratio(0.5, 2.0)), 15)
+    0.5
+    """
+    spread = 8.0 * np.asarray(gamma, np.float64) * np.asarray(variance, np.float64)
+    root = np.sqrt(spread) / (np.sqrt(1.0 + spread) + 1.0)  # no cancellation, no overflow
+    return np.minimum(root * root, _BELOW_ONE)
+
+
+def hermite_features(z: ArrayLike, gamma: float, B: ArrayLike, n_orders: int) -> Floats:
+    r"""The features :math:`f_0, \dots, f_{n-1}` at :math:`z = x - \mu`.
+
+    Numbers far in the tail are kept as :math:`g\, 2^e` until the end, so that an order that is of
+    size one is right even where :math:`f_0` underflows.
+
+    Parameters
+    ----------
+    z : array
+        Positions relative to the mean.
+    gamma : float
+        The :math:`b` of the kernel.
+    B : float or array that broadcasts with z
+        See :func:`ratio`.
+    n_orders : int
+        Number of orders.
+
+    Returns
+    -------
+    ndarray of shape (\*z.shape, n_orders)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.mercer.hermite import hermite_features
+    >>> f = hermite_features(np.array([0.3, 1.1]), 0.5, 0.4, 40)
+    >>> bool(np.isclose(f[0] @ f[1], np.exp(-0.5 * 0.8**2)))
+    True
+    """
+    z, B = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(B, np.float64))
+    result = np.empty((*z.shape, n_orders))
+    steps = _scaled(z, gamma, B, n_orders, log_start=log_ground(z, gamma, B))
+    for order, (g, exponent) in enumerate(steps):
+        result[..., order] = np.ldexp(g, exponent)
+    return result
+
+
+def hermite_ratios(z: ArrayLike, gamma: float, B: ArrayLike, n_orders: int) -> Floats:
+    """The ratios ``f_n / f_0``, which need no exponential. Parameters as `hermite_features`.
+
+    Examples
+    --------
+    >>> from bochner.mercer.hermite import hermite_ratios
+    >>> hermite_ratios([2.0], 0.5, 0.0, 3)           # z, then z^2 / sqrt(2)
+    array([[1.        , 2.        , 2.82842712]])
+    """
+    z, B = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(B, np.float64))
+    result = np.empty((*z.shape, n_orders))
+    steps = _scaled(z, gamma, B, n_orders, log_start=np.zeros(z.shape))
+    for order, (g, exponent) in enumerate(steps):
+        with np.errstate(over="ignore"):
+            result[..., order] = np.ldexp(g, exponent)
+    return result
+
+
+def hermite_log_ratios(
+    z: ArrayLike, gamma: float, B: ArrayLike, n_orders: int
+) -> tuple[Floats, Floats]:
+    """``log |f_n / f_0|`` (minus infinity for zero) and the sign. As `hermite_ratios`.
+
+    Examples
+    --------
+    >>> from bochner.mercer.hermite import hermite_log_ratios
+    >>> logs, signs = hermite_log_ratios([-1e200], 0.5, 0.0, 3)
+    >>> logs.round(2), signs                        # 1e400 is not a number of the machine
+    (array([[  0.  , 460.52, 920.69]]), array([[ 1., -1.,  1.]]))
+    """
+    z, B = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(B, np.float64))
+    logs, signs = np.empty((*z.shape, n_orders)), np.empty((*z.shape, n_orders))
+    steps = _scaled(z, gamma, B, n_orders, log_start=np.zeros(z.shape))
+    for order, (g, exponent) in enumerate(steps):
+        with np.errstate(divide="ignore"):
+            logs[..., order] = np.log(np.abs(g)) + exponent * _LOG_2
+        signs[..., order] = np.sign(g)
+    return logs, signs
+
+
+def log_ground(z: Any, gamma: float, B: Any) -> Any:
+    """``log f_0``.
+
+    Examples
+    --------
+    >>> from bochner.mercer.hermite import log_ground
+    >>> float(log_ground(2.0, 0.5, 0.0))
+    -2.0
+    """
+    return 0.25 * np.log1p(-B * B) - gamma * (1.0 - B) * z * z
+
+
+def recurrence(gamma: float, B: ArrayLike, n_orders: int) -> tuple[Floats, Floats]:
+    """The factors of ``f_{n+1} = up_n z f_n - down_n f_{n-1}``, orders along the last axis.
+
+    Examples
+    --------
+    >>> from bochner.mercer.hermite import recurrence
+    >>> up, down = recurrence(0.5, 0.6, 3)
+    >>> up.round(3), down.round(3)
+    (array([0.8  , 0.566, 0.462]), array([0.   , 0.424, 0.49 ]))
+    """
+    B = np.asarray(B, np.float64)[..., None]
+    n = np.arange(n_orders, dtype=np.float64)
+    return np.sqrt(2.0 * gamma * (1.0 - B * B) / (n + 1.0)), B * np.sqrt(n / (n + 1.0))
+
+
+def _scaled(
+    z: Floats, gamma: float, B: Floats, n_orders: int, log_start: Floats
+) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+    """Yield every order as a number and a power of two; the first is ``exp(log_start)``."""
+    power = np.floor(log_start / _LOG_2)
+    exponent = power.astype(np.int64)
+    g, before = np.exp(log_start - power * _LOG_2), np.zeros(z.shape)
+    base = np.sqrt(2.0 * gamma * (1.0 - B * B)) * z
+    for order in range(n_orders):
+        yield g, exponent
+        share = order / (order + 1.0)
+        g, before = base / np.sqrt(order + 1.0) * g - B * np.sqrt(share) * before, g
+        size = np.maximum(np.abs(g), np.abs(before))
+        if size.size and not (_SMALL < size.min() and size.max() < _LARGE):
+            shift = np.where((size < _SMALL) | (size > _LARGE), np.frexp(size)[1], 0)
+            g, before = np.ldexp(g, -shift), np.ldexp(before, -shift)
+            exponent = exponent + shift

@@ -1,0 +1,189 @@
+"""Mean, covariance and what shrinkage needs of the rows, in parts that can be merged.
+
+Every part holds its moments about its own mean, so that merging (Chan, Golub and LeVeque) loses
+nothing to cancellation, whatever the order and the size of the parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from bochner.engine.arrays import cast, is_host, namespace, wide_dtype
+from bochner.engine.operations import is_dask
+from bochner.engine.summaries import to_numpy
+
+Floats = NDArray[np.float64]
+
+_BATCH_BYTES = 2**25
+_FAN_IN = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    r"""Moments of rows about their mean, with :math:`c_i = x_i - \bar x`.
+
+    Parameters
+    ----------
+    count : int
+        Number of rows.
+    mean : float64 array of shape (d,)
+    scatter : float64 array of shape (d, d)
+        :math:`\sum_i c_i c_i^\top`.
+    third : float64 array of shape (d,)
+        :math:`\sum_i |c_i|^2 c_i`.
+    fourth : float
+        :math:`\sum_i |c_i|^4`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.mercer.moments import moments
+    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 4.0]])
+    >>> both = moments(X[:1]).merge(moments(X[1:]))
+    >>> both.mean, np.allclose(both.covariance(), np.cov(X.T, bias=True))
+    (array([2., 2.]), True)
+    """
+
+    count: int
+    mean: Floats
+    scatter: Floats
+    third: Floats
+    fourth: float
+
+    def about(self, point: Floats) -> tuple[Floats, Floats, float]:
+        """Scatter, third and fourth moment about another point."""
+        shift = point - self.mean
+        square, trace = float(shift @ shift), float(np.trace(self.scatter))
+        turned = self.scatter @ shift
+        scatter = self.scatter + self.count * np.outer(shift, shift)
+        third = self.third - 2.0 * turned - (trace + self.count * square) * shift
+        fourth = (
+            self.fourth
+            - 4.0 * float(shift @ self.third)
+            + 4.0 * float(shift @ turned)
+            + 2.0 * square * trace
+            + self.count * square * square
+        )
+        return scatter, third, fourth
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both sets of rows."""
+        count = self.count + other.count
+        mean = self.mean + (other.mean - self.mean) * (other.count / count)
+        one, two = self.about(mean), other.about(mean)
+        return Moments(count, mean, one[0] + two[0], one[1] + two[1], one[2] + two[2])
+
+    def variance(self) -> float:
+        """The variance of all entries of the rows: what ``gamma="scale"`` looks at."""
+        centred = self.mean - self.mean.mean()
+        total = float(np.trace(self.scatter)) / self.count + float(centred @ centred)
+        return total / len(self.mean)
+
+    def covariance(self, shrinkage: float | Literal["auto"] | None = None) -> Floats:
+        r"""The covariance, moved towards a multiple of the identity.
+
+        :math:`(1 - a)\, S + a\, \tfrac{\mathrm{tr} S}{d} I`, with `a` the number given, zero for
+        None, and the estimate of Ledoit and Wolf for ``"auto"`` where there are fewer rows than
+        columns, zero otherwise.
+        """
+        S = self.scatter / self.count
+        if shrinkage is None:
+            return S
+        if shrinkage == "auto":
+            shrinkage = self.ledoit_wolf() if self.count < len(S) else 0.0
+        S = (1.0 - shrinkage) * S
+        S[np.diag_indices_from(S)] += shrinkage * np.trace(self.scatter) / self.count / len(S)
+        return S
+
+    def ledoit_wolf(self) -> float:
+        r"""The shrinkage of least expected squared error, estimated from the same rows.
+
+        :math:`a = \min(1, b^2 / d^2)` with
+        :math:`b^2 = n^{-2} \sum_i \| c_i c_i^\top - S \|_F^2` and
+        :math:`d^2 = \| S - \tfrac{\mathrm{tr} S}{d} I \|_F^2`, after Ledoit and Wolf (2004).
+        """
+        S = self.scatter / self.count
+        square = float(np.sum(S * S))
+        spread = square - float(np.trace(S)) ** 2 / len(S)
+        noise = (self.fourth / self.count - square) / self.count
+        return min(1.0, max(0.0, noise) / spread) if spread > 0 else 0.0
+
+
+def moments(X: Any) -> Moments:
+    """The moments of the rows of `X`, wherever they are, in one pass and in float64.
+
+    Sparse rows are not made dense; of a dask array the blocks stay with the workers.
+    """
+    if is_dask(X):
+        return _of_blocks(X)
+    if sparse.issparse(X):
+        return _of_sparse(X)
+    n, height = X.shape[0], max(1, _BATCH_BYTES // (8 * X.shape[1]))
+    return reduce(Moments.merge, (_of_dense(X[rows, :]) for rows in gen_batches(n, height)))
+
+
+def _of_dense(rows: Any) -> Moments:
+    if is_host(rows):
+        centred = np.array(rows, np.float64, order="C")
+        xp: Any = np
+    else:
+        xp = namespace(rows)
+        centred = cast(rows, wide_dtype(rows))
+    mean = xp.mean(centred, axis=0)
+    centred = centred - mean[None, :]
+    squares = xp.sum(centred * centred, axis=1)
+    return Moments(
+        rows.shape[0],
+        _double(mean),
+        _double(centred.T @ centred),
+        _double(squares @ centred),
+        float(squares @ squares),
+    )
+
+
+def _double(array: Any) -> Floats:
+    return to_numpy(array).astype(np.float64, copy=False)
+
+
+def _of_sparse(X: Any) -> Moments:
+    X, n = X.tocsr().astype(np.float64), X.shape[0]
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2.0 * (X @ mean) + mean @ mean
+    scatter = (X.T @ X).toarray() - n * np.outer(mean, mean)
+    third = X.T @ squares - squares.sum() * mean
+    return Moments(n, mean, scatter, third, float(squares @ squares))
+
+
+def _merge_all(parts: list[Moments]) -> Moments:
+    return reduce(Moments.merge, parts)
+
+
+def _of_block(block: Any) -> Moments | None:
+    return moments(block) if block.shape[0] else None
+
+
+def _merge_some(parts: list[Moments | None]) -> Moments | None:
+    some = [part for part in parts if part is not None]
+    return _merge_all(some) if some else None
+
+
+def _of_blocks(X: Any) -> Moments:
+    import dask
+
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    of_block = dask.delayed(_of_block, pure=True)
+    merge = dask.delayed(_merge_some, pure=True)
+    parts = [of_block(block) for block in X.to_delayed().ravel()]
+    while len(parts) > 1:
+        parts = [merge(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
+    total: Moments | None = parts[0].compute()
+    if total is None:
+        raise ValueError("Found a dask array with no rows; at least one row is required.")
+    return total

@@ -1,0 +1,210 @@
+r"""Which products of one-dimensional features to keep: the `D` of largest eigenvalue, exactly.
+
+A product has an order for every axis, nearly all of them zero. Its eigenvalue is the product of
+those of its factors, so that with the cost :math:`g_j(n) = \log(\lambda_{j,0} / \lambda_{j,n})` of
+order :math:`n` on axis :math:`j` the largest eigenvalue is the smallest sum of costs. The search
+costs :math:`O(D \log D)`, whatever the number of axes is.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count as counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cost = NDArray[np.float64] | Sequence[float] | Callable[[int], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Products of one-dimensional features, largest eigenvalue first.
+
+    A product is its parent times one more pair (axis, order >= 1): so one multiplication each
+    computes all of them.
+
+    Parameters
+    ----------
+    parents : int array of shape (D,)
+        Which product is left without the last pair; -1 for the constant product (), which comes
+        first. A parent always comes before its children.
+    axes, orders : int arrays of shape (D,)
+        The last pair; axis -1 and order 0 for the constant product.
+    log_values : float64 array of shape (D,)
+        Logarithms of the eigenvalues.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.mercer.products import select_products
+    >>> products = select_products([lambda n: n * 1.0, lambda n: n * 1.5], 0.0, 4)
+    >>> products.multi_indices()
+    [(), ((0, 1),), ((1, 1),), ((0, 2),)]
+    >>> products.parents
+    array([-1,  0,  0,  0])
+    """
+
+    parents: NDArray[np.intp]
+    axes: NDArray[np.intp]
+    orders: NDArray[np.intp]
+    log_values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def multi_indices(self) -> list[tuple[tuple[int, int], ...]]:
+        """Every product as its pairs (axis, order >= 1)."""
+        indices: list[tuple[tuple[int, int], ...]] = []
+        for parent, axis, order in zip(
+            self.parents.tolist(), self.axes.tolist(), self.orders.tolist(), strict=True
+        ):
+            indices.append(() if parent < 0 else (*indices[parent], (axis, order)))
+        return indices
+
+    def degrees(self) -> NDArray[np.intp]:
+        """The sum of the orders of every product."""
+        return self._along(self.orders)
+
+    def levels(self) -> NDArray[np.intp]:
+        """The number of pairs of every product."""
+        return self._along(np.minimum(self.orders, 1))
+
+    def n_orders(self, n_axes: int) -> NDArray[np.intp]:
+        """How many orders of each axis are used, order 0 included."""
+        highest = np.zeros(n_axes, np.intp)
+        np.maximum.at(highest, self.axes[self.axes >= 0], self.orders[self.axes >= 0])
+        return highest + 1
+
+    def restrict(self, columns: NDArray[np.intp]) -> tuple[Products, NDArray[np.intp]]:
+        """The products `columns` and the parents they need, and where the former are among them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bochner.mercer.products import select_products
+        >>> products = select_products([lambda n: n * 1.0], 0.0, 5)
+        >>> fewer, where = products.restrict(np.array([0, 4]))
+        >>> fewer.multi_indices(), where
+        ([(), ((0, 4),)], array([0, 1]))
+        """
+        needed = np.zeros(len(self), bool)
+        needed[columns] = True
+        for index in range(len(self) - 1, 0, -1):  # children come after their parents
+            if needed[index]:
+                needed[self.parents[index]] = True
+        new = np.cumsum(needed) - 1
+        parents = self.parents[needed]
+        parents = np.where(parents >= 0, new[parents], -1)
+        fewer = Products(
+            parents, self.axes[needed], self.orders[needed], self.log_values[needed]
+        )
+        return fewer, new[columns]
+
+    def _along(self, steps: NDArray[np.intp]) -> NDArray[np.intp]:
+        total = np.zeros(len(self), np.intp)
+        for index, parent in enumerate(self.parents.tolist()):
+            total[index] = steps[index] + (total[parent] if parent >= 0 else 0)
+        return total
+
+
+def select_products(costs: Sequence[Cost], base: float, count: int) -> Products:
+    r"""The `count` products of largest eigenvalue, without enumerating the others.
+
+    With the axes sorted by :math:`g_j(1)` every product but the constant one has a single
+    predecessor that costs no more: its last pair :math:`(i, n)` with the order lowered, moved to
+    the axis before, or removed. A heap that is given the successors of what it yields therefore
+    yields all products in order, each once. Ties: lower total degree first, then the one found
+    first.
+
+    Parameters
+    ----------
+    costs : sequence over the axes
+        :math:`g_j(1), g_j(2), \dots`, positive and increasing, as an array (its length is the
+        number of orders there are) or as a function of the order. Infinite: not available.
+    base : float
+        :math:`\sum_j \log \lambda_{j,0}`, the logarithm of the largest eigenvalue.
+    count : int
+        How many; fewer come back where there are fewer.
+
+    Returns
+    -------
+    Products
+
+    Examples
+    --------
+    >>> from bochner.mercer.products import select_products
+    >>> select_products([[1.0, 3.0], [2.0]], -0.5, 10).log_values
+    array([-0.5, -1.5, -2.5, -3.5, -3.5, -5.5])
+    """
+    if count < 1:
+        raise ValueError(f"count must be at least 1, got {count}.")
+    functions = [_as_function(cost) for cost in costs]
+    first = np.array([cost(1) for cost in functions], np.float64)
+    if np.isnan(first).any() or (first <= 0).any():
+        raise ValueError(
+            f"costs must be positive and increasing along the orders, got {first.min()} for "
+            "the first order of an axis."
+        )
+    axes = [int(axis) for axis in np.argsort(first, kind="stable") if first[axis] < np.inf]
+    functions = [functions[axis] for axis in axes]
+
+    found = counter()
+    # cost, degree, when found; then cost of the parent, its index, axis (sorted) and order
+    heap: list[tuple[float, int, int, float, int, int, int]] = []
+
+    def push(below: float, degree: int, parent: int, axis: int, order: int) -> None:
+        cost = below + functions[axis](order)
+        if cost < np.inf:
+            heapq.heappush(heap, (cost, degree, next(found), below, parent, axis, order))
+
+    parents, used, orders, values = [-1], [-1], [0], [0.0]
+    if axes:
+        push(0.0, 1, 0, 0, 1)
+    while heap and len(parents) < count:
+        cost, degree, _, below, parent, axis, order = heapq.heappop(heap)
+        here = len(parents)
+        parents.append(parent)
+        used.append(axes[axis])
+        orders.append(order)
+        values.append(cost)
+        push(below, degree + 1, parent, axis, order + 1)
+        if axis + 1 < len(axes):
+            push(cost, degree + 1, here, axis + 1, 1)
+            if order == 1:
+                push(below, degree, parent, axis + 1, 1)
+    return Products(
+        np.array(parents, np.intp),
+        np.array(used, np.intp),
+        np.array(orders, np.intp),
+        base - np.array(values),
+    )
+
+
+def _as_function(cost: Cost) -> Callable[[int], float]:
+    if callable(cost):
+        return cost
+    table = [float(value) for value in cost]
+    return lambda order: table[order - 1] if order <= len(table) else np.inf
+
+
+def geometric_costs(ratios: NDArray[np.float64]) -> list[Callable[[int], float]]:
+    r"""Costs :math:`-n \log B_j` of axes whose eigenvalues are :math:`(1 - B_j) B_j^n`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.mercer.products import geometric_costs
+    >>> first, second = geometric_costs(np.array([np.exp(-1), 0.0]))
+    >>> first(3), second(1)
+    (3.0, inf)
+    """
+    with np.errstate(divide="ignore"):
+        slopes = (-np.log(np.asarray(ratios, np.float64))).tolist()
+    return [_line(slope) for slope in slopes]
+
+
+def _line(slope: float) -> Callable[[int], float]:
+    return lambda order: slope * order

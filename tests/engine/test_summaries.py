@@ -1,0 +1,47 @@
+"""Products with the rows wherever they are; the other summaries are tested by their users."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bochner.engine.summaries import second_moment_product
+from tests.places import PLACES, on_host
+
+
+@pytest.mark.parametrize("place", list(PLACES))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_second_moment_product_is_the_same_in_every_place(place, dtype, rng):
+    X, Y = rng.normal(size=(50, 7)).astype(dtype), rng.normal(size=(7, 3)).astype(dtype)
+    there = PLACES[place](X)
+    device = place in ("torch", "strict")
+    product = second_moment_product(there, PLACES[place](Y) if device else Y)
+    assert type(product) is (type(there) if device else np.ndarray)
+    assert on_host(product).dtype == dtype
+    expected = X.astype(np.float64).T @ (X.astype(np.float64) @ Y)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(on_host(product), expected, rtol=tolerance, atol=tolerance)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    n=st.integers(1, 20),
+    d=st.integers(1, 10),
+    k=st.integers(1, 4),
+    place=st.sampled_from(["csr", "dask", "dask_sparse"]),
+    seed=st.integers(0, 10**6),
+)
+def test_second_moment_product_of_any_shape(n, d, k, place, seed):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(n, d)) * (rng.uniform(size=(n, d)) < 0.5), rng.normal(size=(d, k))
+    product = second_moment_product(PLACES[place](X), Y)
+    np.testing.assert_allclose(product, X.T @ X @ Y, atol=1e-10)
+
+
+def test_second_moment_product_of_blocks_of_unknown_length(rng):
+    X, Y = rng.normal(size=(30, 4)), rng.normal(size=(4, 2))
+    da = pytest.importorskip("dask.array")
+    rows = da.from_array(X, chunks=(7, 4))
+    rows = rows[da.from_array(np.arange(30) % 3 > 0, chunks=7)]
+    kept = X[np.arange(30) % 3 > 0]
+    np.testing.assert_allclose(second_moment_product(rows, Y), kept.T @ kept @ Y, atol=1e-12)
