@@ -58,7 +58,6 @@ def test_directions_are_orthonormal_in_the_order_of_their_spread(rng):
     assert captured(X, Q) > 0.99 * captured(X, exact(X, 5))
 
 
-@pytest.mark.xfail(reason="the last columns of a QR iteration never reach the first", strict=True)
 def test_more_columns_than_asked_for_make_the_space_exact(rng):
     # ten columns more than the five: the iteration holds the whole space
     X = rows_with_spectrum(rng, 2.0 ** -np.arange(12))

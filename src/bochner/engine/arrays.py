@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from bochner.engine.summaries import _namespace as namespace
-from bochner.engine.threads import _single_threaded_blas
+from bochner.engine.threads import single_threaded_blas
 
 __all__ = [
     "available_dtypes",
@@ -104,11 +104,11 @@ def inverse(H: Any) -> Callable[[Any], Any]:
     """
     if is_host(H):
         # SciPy's BLAS has threads of its own, which would wait for NumPy's to stop spinning.
-        with _single_threaded_blas:
+        with single_threaded_blas:
             factor = linalg.cho_factor(H, lower=True, check_finite=False)
 
         def on_host(B: Any) -> Any:
-            with _single_threaded_blas:
+            with single_threaded_blas:
                 return linalg.cho_solve(factor, B, check_finite=False)
 
         return on_host

@@ -63,7 +63,7 @@ class _SingleThreadedBlas:
                 self._limit.restore_original_limits()
 
 
-_single_threaded_blas = _SingleThreadedBlas()
+single_threaded_blas = _SingleThreadedBlas()
 
 
 @cache
@@ -88,7 +88,7 @@ def ordered_map(
     n_threads = min(n_threads, len(tasks))
     if n_threads <= 1:
         # A single task may as well have all of BLAS's threads; a single thread was asked for.
-        with _single_threaded_blas if len(tasks) > 1 else nullcontext():
+        with single_threaded_blas if len(tasks) > 1 else nullcontext():
             yield from map(work, tasks)
         return
 
@@ -109,7 +109,7 @@ def ordered_map(
                 futures[index].set_exception(error)
                 waiting.clear()
 
-    with _single_threaded_blas:
+    with single_threaded_blas:
         helpers = [_pool().submit(help_out) for _ in range(n_threads - 1)]
         try:
             help_out()

@@ -51,7 +51,7 @@ NUMBERS = ("cpusmall", "cadata")
 
 DIMENSION = 10  # of the synthetic rows
 SYNTHETIC_ROWS = 5000  # to fit the maps, and as many others to measure the error
-CLUSTERS, CLUSTER_DISTANCE, CLUSTER_WIDTH = 8, 2.0, 0.5
+CLUSTERS, CLUSTER_DISTANCE, CLUSTER_WIDTH = 8, 4.0, 0.7
 IMAGES = 5000  # test rows of a Gram matrix
 STORED_GRAM = 5000  # rows whose Gram matrix is stored; of more it is computed again when needed
 PENALTY, RIDGE = 100.0, 0.01  # C of the support vector machine, lambda of the ridge regression
@@ -275,7 +275,7 @@ def _decide(feature_map: Any, X: NDArray[Any], coefficients: Float, block: int =
 
 @lru_cache(maxsize=1)
 def _rows(task: str, seed: int, max_train: int | None) -> LocalDataset:
-    """Rows in a random order, scaled to [0, 1], or to [-1, 1] for numbers, by the training part."""
+    """Rows in a random order, scaled by the training part to [0, 1], for numbers to [-1, 1]."""
     random_state = np.random.RandomState(seed)
     if task in NUMBERS:
         data = load_regression(task, test_size=TEST_SHARE[task], random_state=seed)

@@ -21,10 +21,13 @@ does not wait for a device.
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any, Protocol
 
-from bochner.engine.arrays import cast, convert, namespace, wide_dtype, zeros
+from sklearn.exceptions import ConvergenceWarning
+
+from bochner.engine.arrays import cast, convert, is_host, namespace, wide_dtype, zeros
 from bochner.engine.replay import Replayed, on_cuda
 from bochner.linear.dual_set import project_onto_dual_set
 from bochner.linear.ridge import GrowingRidge
@@ -34,7 +37,8 @@ from bochner.linear.squared_hinge import (
     solve_squared_hinge,
 )
 
-_NEWTON_STEPS = 4  # from a warm start; the damped move does not need more
+_NEWTON_STEPS = 4  # on a GPU, from a warm start; the damped move does not need more
+_MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # elsewhere
 _MOST_REPLAYED = 10**10  # of n D^2; beyond this, we estimate, the products count more than asking
 
 
@@ -102,14 +106,17 @@ class CorrectiveMargin:
                 self._replayed = _ReplayedNewton(room, self.signs, self.C, self.damping, before)
             self.weights, objective = self._replayed(self.weights, m)
             return objective
-        self._solution = solution = solve_squared_hinge(
-            self._features.array,
-            self.signs,
-            self.C / m,
-            start=self._solution,
-            tol=None,
-            max_steps=_NEWTON_STEPS,
-        )
+        with warnings.catch_warnings():
+            # As far as it came will do: the weights only move towards it.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self._solution = solution = solve_squared_hinge(
+                self._features.array,
+                self.signs,
+                self.C / m,
+                start=self._solution,
+                tol=_TOLERANCE if is_host(columns) else None,
+                max_steps=_MOST_NEWTON_STEPS,
+            )
         square = self._xp.sum(solution.coefficients**2)
         self.weights, objective = _towards(
             self.weights, solution.margins, square, m, self.C, self.damping
@@ -198,7 +205,7 @@ class GradientMargin:
     def value(self, potential: Any) -> Any:
         # The box forbids larger weights, so that they are scaled down at most.
         xp, total = self._xp, self._xp.sum(self.weights)
-        share = total / xp.maximum(total + 0 * potential, potential)
+        share = total / _positive(xp, xp.maximum(total + 0 * potential, potential))
         return share * total - share**2 * potential / 2
 
     def move(self, columns: Any) -> None:

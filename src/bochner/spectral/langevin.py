@@ -210,17 +210,18 @@ def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
     array([0, 3])
     """
     xp = namespace(points)
-    # A neighbour of one that was taken falls behind all others, one that was taken behind those.
     squares = xp.sum(points * points, axis=0)
     products = points.T @ points
     distances = squares[:, None] + squares[None, :] - 2 * xp.abs(products)
     near = distances < apart**2
-    span = xp.max(values) - xp.min(values) + 1
+    # Ranks in place of heights, which may be too small to be lowered without rounding. A
+    # neighbour of one that was taken falls behind all others, one that was taken behind those.
     places = xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
-    heights, chosen = values, []
+    ranks = -cast(xp.argsort(xp.argsort(-values, stable=True), stable=True), values.dtype)
+    chosen = []
     for _ in range(count):
-        chosen.append(xp.reshape(xp.argmax(heights), (1,)))
+        chosen.append(xp.reshape(xp.argmax(ranks), (1,)))
         beside = xp.take(near, chosen[-1], axis=0)[0, :]
-        heights = heights - span * cast(beside, heights.dtype)
-        heights = xp.where(places == chosen[-1], -xp.inf, heights)
+        ranks = ranks - values.shape[0] * cast(beside, ranks.dtype)
+        ranks = xp.where(places == chosen[-1], -xp.inf, ranks)
     return xp.concat(chosen)

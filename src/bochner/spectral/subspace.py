@@ -6,12 +6,13 @@ from typing import Any
 
 from numpy.random import RandomState
 
-from bochner.engine.arrays import convert, namespace
+from bochner.engine.arrays import cast, convert, namespace, wide_dtype
 from bochner.engine.operations import is_dask
 from bochner.engine.replay import on_cuda
 from bochner.engine.summaries import second_moment_product
+from bochner.engine.threads import single_threaded_blas
 
-_OVERSAMPLING = 10
+_OVERSAMPLING = 30
 _PASSES = 4
 _SHIFT = 1e-13  # of a Gram matrix in float64, relative to its trace
 
@@ -19,9 +20,10 @@ _SHIFT = 1e-13  # of a Gram matrix in float64, relative to its trace
 def principal_directions(X: Any, n_directions: int, random_state: RandomState) -> Any:
     r"""An orthonormal basis of the directions in which the rows spread most.
 
-    Subspace iteration :math:`Q \leftarrow \mathrm{qr}(X^T X Q)` from a random start: a few
-    passes over the rows wherever they are, and never a ``d x d`` matrix. The rows are not
-    centred: a shift turns the phase of a Fourier sum and leaves its modulus.
+    Subspace iteration :math:`Q \leftarrow \mathrm{qr}(X^T X Q)` from a random start with a few
+    columns to spare, then the eigenvectors within that space (Rayleigh-Ritz): four passes over
+    the rows wherever they are, and never a ``d x d`` matrix. The rows are not centred: a shift
+    turns the phase of a Fourier sum and leaves its modulus.
 
     Parameters
     ----------
@@ -50,17 +52,31 @@ def principal_directions(X: Any, n_directions: int, random_state: RandomState) -
     start = random_state.standard_normal((X.shape[1], width))
     Q = start.astype(X.dtype) if hasattr(like, "tocsr") else convert(start, like)
     between = _nearly_orthonormal if on_cuda(Q) else _orthonormal
-    for _ in range(_PASSES - 1):
+    for _ in range(_PASSES - 2):
         Q = between(second_moment_product(X, Q))
-    return _orthonormal(second_moment_product(X, Q))[:, :n_directions]
+    Q = _orthonormal(second_moment_product(X, Q))
+    return _largest(Q, second_moment_product(X, Q), n_directions)
 
 
 def _orthonormal(Y: Any) -> Any:
     """The Q of a QR factorisation with the signs for which it is unique."""
     xp = namespace(Y)
-    Q, R = xp.linalg.qr(Y)
+    with single_threaded_blas:  # several threads are slower on such narrow matrices
+        Q, R = xp.linalg.qr(Y)
     diagonal = xp.linalg.diagonal(R)
     return xp.where(diagonal < 0, -Q, Q)
+
+
+def _largest(Q: Any, Y: Any, n_directions: int) -> Any:
+    """Eigenvectors of the largest eigenvalues within the space of `Q`, given ``Y = X^T X Q``."""
+    xp = namespace(Q)
+    inner = cast(Q.T @ Y, wide_dtype(Q))
+    with single_threaded_blas:
+        _, vectors = xp.linalg.eigh((inner + inner.T) / 2)
+    vectors = xp.flip(vectors, axis=1)[:, :n_directions]
+    # An eigenvector has no sign of its own: its entries shall sum to something positive.
+    vectors = xp.where(xp.sum(vectors, axis=0) < 0, -vectors, vectors)
+    return Q @ cast(vectors, Q.dtype)
 
 
 def _nearly_orthonormal(Y: Any) -> Any:
