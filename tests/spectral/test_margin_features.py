@@ -314,7 +314,9 @@ class TestBadInput:
             pytest.param(lambda X, y: (np.arange(100) == 0).astype(int), id="one against all"),
             pytest.param(lambda X, y: np.arange(100) % 7, id="seven classes of noise"),
             pytest.param(lambda X, y: np.r_[1e300, np.zeros(99)], id="huge number"),
-            pytest.param(lambda X, y: np.random.RandomState(0).normal(size=100) * 1e-200, id="tiny"),
+            pytest.param(
+                lambda X, y: np.random.RandomState(0).normal(size=100) * 1e-200, id="tiny"
+            ),
         ],
     )
     @pytest.mark.parametrize("dual_update", ["corrective", "gradient", "auto"])

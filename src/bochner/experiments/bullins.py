@@ -111,6 +111,7 @@ def cells(
     widths: Sequence[int] | None = None,
     seeds: int | None = None,
     quick: bool = False,
+    random_widths: Sequence[int] | None = None,
 ) -> list[Cell]:
     """The cells of a study; what is None is as planned.
 
@@ -122,9 +123,9 @@ def cells(
     """
     plan = PLANS[study]
     widths = tuple(widths or (plan.quick_widths if quick else plan.widths))
-    random_widths = plan.quick_random_widths if quick else plan.random_widths
-    if plan.match:
-        random_widths = tuple(dict.fromkeys((*widths, *random_widths)))
+    if random_widths is None:
+        random_widths = plan.quick_random_widths if quick else plan.random_widths
+        random_widths = tuple(dict.fromkeys((*(widths if plan.match else ()), *random_widths)))
     n_seeds = seeds if seeds is not None else 1 if quick else plan.seeds
     max_train = plan.quick_rows if quick else None
     methods: list[tuple[str, int | None]] = [
@@ -162,6 +163,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 help=f"{'columns' if plan.columns_each == 1 else 'frequencies'} of our features "
                 f"(default: {' '.join(map(str, plan.widths))})",
             )
+            study.add_argument(
+                "--random-widths",
+                nargs="+",
+                type=_even if plan.columns_each == 1 else _positive,
+                help="the same of random features; thousands take minutes a cell",
+            )
         study.add_argument("--seeds", type=_positive, help=f"how many (default: {plan.seeds})")
         study.add_argument("--jobs", type=_positive, default=1, help="processes (default: 1)")
         study.add_argument(
@@ -179,6 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         getattr(options, "widths", None),
         options.seeds,
         options.quick,
+        getattr(options, "random_widths", None),
     )
     try:
         results = run(planned, measure, Notebook(options.resume), options.jobs)

@@ -261,7 +261,9 @@ def _choose(
         splits = [hold_out(y, seed, machine.classes, max_rows)]
     best: tuple[Any, float, float] | None = None
     for name, make in candidates.items():
-        scores = [_scores(make(), X, y, machine, *split, hurry=folds == 1) for split in splits]
+        scores = [
+            _scores(make(), X, y, machine, kept, held, hurry=folds == 1) for kept, held in splits
+        ]
         # A path that stopped early has fewer.
         for strength, values in zip(machine.strengths, zip(*scores, strict=True), strict=False):
             score = float(np.mean(values))

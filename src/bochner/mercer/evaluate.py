@@ -216,7 +216,7 @@ def residuals(
 ) -> Any:
     """``1 - |phi(x)|^2`` of every row, in float64 where there is float64.
 
-    At least zero, but for rounding, which is taken off. Parameters as `gaussian_features`.
+    What rounding (some 1e-15) takes below zero counts as zero. Parameters as `gaussian_features`.
     """
     if is_dask(X):
         return _residuals_on_cluster(X, plan, memory_budget)
@@ -224,7 +224,8 @@ def residuals(
     xp: Any = namespace(X) if is_device(X) else np
     parts = []
     for first in range(0, X.shape[0], height):
-        block = X[first : first + height, ...] if is_device(X) else X[first : first + height]
+        rows = slice(first, min(first + height, X.shape[0]))
+        block = X[rows, :] if is_device(X) else X[rows]
         wide = cast(block, wide_dtype(X)) if is_device(X) else block.astype(np.float64)
         phi = gaussian_features(wide, plan, n_threads=n_threads, memory_budget=memory_budget)
         left = 1.0 - xp.sum(phi * phi, axis=1)
@@ -443,7 +444,7 @@ def _on_device(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int |
     height = max(1, (memory_budget or _DEVICE_BUDGET) // row)
     parts = []
     for first in range(0, X.shape[0], height):
-        block = X[first : first + height, :]
+        block = X[first : min(first + height, X.shape[0]), :]
         values, log_f = device.features(block, dtype, normalize)
         left = log_f < _LIMITS[4 if dtype == xp.float32 else 8]
         if dtype != wide and bool(xp.any(left)):

@@ -50,8 +50,8 @@ def ratio(gamma: ArrayLike, variance: ArrayLike) -> Any:
     >>> round(float(ratio(0.5, 2.0)), 15)
     0.5
     """
-    spread = 8.0 * np.asarray(gamma, np.float64) * np.asarray(variance, np.float64)
-    root = np.sqrt(spread) / (np.sqrt(1.0 + spread) + 1.0)  # no cancellation, no overflow
+    spread = np.sqrt(8.0 * np.asarray(gamma, np.float64)) * np.sqrt(variance)
+    root = spread / (np.hypot(1.0, spread) + 1.0)  # no cancellation, no overflow
     return np.minimum(root * root, _BELOW_ONE)
 
 

@@ -25,10 +25,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from bochner.spectral.kernels import Cauchy, Gaussian, Laplacian, Matern, StandardKernel
+from bochner.spectral.kernels import (
+    Cauchy,
+    Gaussian,
+    Laplacian,
+    Matern,
+    StandardKernel,
+    _dense_pair,
+)
 
 Float = NDArray[np.float64]
 
@@ -74,6 +82,35 @@ class Marginal:
         scaled = np.exp(logarithms - top[:, None]) @ self.coefficients[:, :n_orders]
         ground = scaled[:, 0]
         return top + np.log(ground), scaled / ground[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductMatern(Matern):
+    r"""The product over the axes of one-dimensional :class:`~bochner.kernels.Matern` kernels.
+
+    The isotropic kernel of that name is not a product in more than one dimension. Each
+    coordinate of a frequency is Student t on its own.
+
+    Examples
+    --------
+    >>> from bochner.mercer.marginals import ProductMatern
+    >>> ProductMatern(nu=0.5, gamma=0.5)([[0.0, 0.0]], [[1.0, 2.0]]).round(4)      # exp(-3)
+    array([[0.0498]])
+    """
+
+    def __call__(self, X: Any, Y: Any = None) -> Any:
+        X, Y = _dense_pair(X, Y)
+        logarithm = np.zeros((len(X), len(Y)))
+        for x, y in zip(X.T, Y.T, strict=True):
+            logarithm += log_profile(self, np.subtract.outer(x, y))
+        return np.exp(logarithm, out=logarithm)
+
+    def sample(self, n: int, d: int, random_state: RandomState) -> Float:
+        normal = random_state.standard_normal((n, d))
+        return normal * self._stretch(random_state.chisquare(2 * self.nu, (n, d)))
+
+    # Lengths of frequencies and points of the cube belong to the isotropic kernel.
+    sample_norms = uniforms = from_uniforms = None  # type: ignore[assignment]
 
 
 def log_profile(kernel: StandardKernel, differences: ArrayLike) -> Any:
