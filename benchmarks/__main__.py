@@ -6,7 +6,7 @@ import platform
 import sys
 from collections.abc import Callable
 
-from benchmarks import landmarks, linear, margin, operations, sampling, scaling, startup
+from benchmarks import landmarks, linear, margin, mercer, operations, sampling, scaling, startup
 
 MEASUREMENTS: dict[str, Callable[[], None]] = {
     "features": operations.features,
@@ -16,6 +16,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "landmarks": landmarks.landmarks,
     "linear": linear.linear,
     "margin": margin.margin,
+    "mercer": mercer.mercer,
     "scaling": scaling.rows_against_time,
     "sampling": sampling.kernel_error,
     "startup": startup.new_process,

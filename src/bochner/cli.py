@@ -54,7 +54,7 @@ def compare(
         if method not in comparison.METHODS:
             _fail(f"there is no method {method!r}; there are {'; '.join(comparison.METHODS)}")
     dataset = load_bundled(data)
-    cells, left_out = comparison.plan(chosen, _widths(widths), seeds, len(dataset.X))
+    cells, left_out = comparison.plan(chosen, _widths(widths), seeds, dataset.X.shape)
 
     console.print(f"[bold]{dataset}[/bold]; {seeds} random splits, a quarter of the rows to test")
     measurements: list[comparison.Measurement] = []

@@ -29,12 +29,18 @@ def test_a_cell_is_the_same_every_time(wine):
 
 
 def test_plan():
-    cells, left_out = comparison.plan([*METHODS], [10, 200], n_seeds=2, n_rows=178)
-    assert len(cells) == 2 * (2 * (len(METHODS) - 1) + 1 - 3)
+    cells, left_out = comparison.plan([*METHODS], [10, 200], n_seeds=2, shape=(178, 13))
+    assert len(cells) == 2 * (2 * (len(METHODS) - 1) + 1 - 4)
     assert left_out == [
-        f"{method} with 200 columns needs as many training rows, there are 134"
-        for method in ("LandmarkSimilarities", "LandmarkSimilarities, plain", "Nystroem")
+        *(
+            f"{method} with 200 columns needs as many training rows, there are 134"
+            for method in ("LandmarkSimilarities", "LandmarkSimilarities, plain")
+        ),
+        "MarginHarmonicFeatures with 200 columns would take a search for each, in 13 dimensions; "
+        "the most is 128",
+        "Nystroem with 200 columns needs as many training rows, there are 134",
     ]
+    assert len(comparison.plan(["MarginHarmonicFeatures"], [200], 1, (178, 10))[0]) == 1
     assert Cell("Nystroem", 200, 0) not in cells
     assert cells.count(Cell(EXACT, None, 1)) == 1
 

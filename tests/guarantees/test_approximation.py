@@ -153,7 +153,7 @@ def test_bounds_by_hand():
     assert residual_bound(many, 0.1) == expected
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(
     values=st.lists(st.floats(0, 1), min_size=2, max_size=60),
     delta=st.floats(1e-6, 0.999),
@@ -238,7 +238,7 @@ def test_mean_squared_error_of_nested_features_is_at_most_the_residual_squared(r
     assert estimate <= (r.mean() + 4 * r.std() / np.sqrt(len(r))) ** 2
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(
     N=st.integers(1, 10**6),
     d=st.integers(1, 100),

@@ -14,6 +14,7 @@ from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern
 from bochner.mercer.evaluate import evaluate_plain
 from bochner.mercer.hermite import ratio
 from bochner.mercer.marginals import (
+    ProductMatern,
     eigenfunctions,
     fit_marginals,
     log_profile,
@@ -63,6 +64,21 @@ class TestProfile:
     def test_product_over_the_axes_is_the_kernel(self, kernel):
         X = np.random.default_rng(0).normal(size=(9, 3))
         np.testing.assert_allclose(product_kernel(kernel, X), kernel(X), atol=1e-14)
+
+    def test_matern_product(self):
+        X = np.random.default_rng(0).normal(size=(9, 3))
+        kernel = ProductMatern(nu=2.5, gamma=0.4)
+        expected = product_kernel(Matern(nu=2.5, gamma=0.4), X)
+        np.testing.assert_allclose(kernel(X), expected, atol=1e-14)
+        np.testing.assert_allclose(kernel(X[:, :1]), Matern(nu=2.5, gamma=0.4)(X[:, :1]))
+        with pytest.raises(ValueError, match="nu must be positive"):
+            ProductMatern(nu=0)
+
+    def test_matern_product_from_its_frequencies(self):
+        kernel, delta = ProductMatern(nu=1.5, gamma=0.4), np.array([[0.7, -0.4]])
+        waves = np.cos(kernel.sample(40_000, 2, np.random.RandomState(0)) @ delta[0])
+        error = waves.std() / np.sqrt(len(waves))
+        assert abs(waves.mean() - kernel(delta, np.zeros((1, 2)))[0, 0]) < 5 * error
 
     def test_far_out_there_still_is_a_logarithm(self):
         for kernel in KERNELS:

@@ -27,9 +27,11 @@ from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
 from bochner.spectral.margin_features import MarginFourierFeatures
 from bochner.spectral.posterior_features import PosteriorFourierFeatures
-from bochner.spherical.features import MarginHarmonicFeatures
+from bochner.spherical.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
 
 EXACT = "exact SVC"
+SPHERE = "MarginHarmonicFeatures"
+MOST_ZONAL = 128
 
 
 def _on_the_sphere(*, n_components: int, gamma: float, random_state: int) -> Any:
@@ -40,7 +42,7 @@ def _on_the_sphere(*, n_components: int, gamma: float, random_state: int) -> Any
 # Feature maps by the name they have in the table; each takes n_components, gamma, random_state.
 MAPS: dict[str, Callable[..., Any]] = {
     "MarginFourierFeatures": MarginFourierFeatures,
-    "MarginHarmonicFeatures": _on_the_sphere,
+    SPHERE: _on_the_sphere,
     "PosteriorFourierFeatures": PosteriorFourierFeatures,
     "PosteriorFourierFeatures, chi2": partial(PosteriorFourierFeatures, divergence="chi2"),
     "LandmarkSimilarities": LandmarkSimilarities,
@@ -92,12 +94,14 @@ class Summary:
 
 
 def plan(
-    methods: Sequence[str], widths: Sequence[int], n_seeds: int, n_rows: int
+    methods: Sequence[str], widths: Sequence[int], n_seeds: int, shape: tuple[int, int]
 ) -> tuple[list[Cell], list[str]]:
-    """The cells of a comparison, and a line about every one that is left out.
+    """The cells of a comparison of rows of this shape, and a line about every one left out.
 
-    Nystroem and landmarks cannot have more columns than training rows.
+    Nystroem and landmarks cannot have more columns than training rows; zonal functions take a
+    search each.
     """
+    n_rows, n_features = shape
     cells, left_out = [], []
     n_training = n_rows - _n_test(n_rows)
     for seed in range(n_seeds):
@@ -108,6 +112,11 @@ def plan(
                     left_out.append(
                         f"{method} with {width} columns needs as many training rows, "
                         f"there are {n_training}"
+                    )
+                elif (width or 0) > MOST_ZONAL and method == SPHERE and n_features > EXACT_DIMENSIONS:
+                    left_out.append(
+                        f"{method} with {width} columns would take a search for each, in "
+                        f"{n_features} dimensions; the most is {MOST_ZONAL}"
                     )
                 else:
                     cells.append(Cell(method, width, seed))

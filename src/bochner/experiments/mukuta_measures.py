@@ -57,6 +57,7 @@ STORED_GRAM = 5000  # rows whose Gram matrix is stored; of more it is computed a
 PENALTY, RIDGE = 100.0, 0.01  # C of the support vector machine, lambda of the ridge regression
 DENSITY_ROWS = {True: 10_000, False: 1000}  # that Mercer maps are fitted to: classes, numbers
 TEST_SHARE = {"covtype": 0.1, "cpusmall": 0.2, "cadata": 0.2}  # of data without a fixed split
+PART, PARTS = "part", 10  # of the test rows of a fixed split, one a seed
 LARGEST_TRAINING = 50_000  # rows; covtype has ten times as many
 EXACT_NYSTROEM = 2560  # columns up to which scikit-learn's own is used
 
@@ -90,7 +91,8 @@ def make_map(method: str, width: int, gamma: float, seed: int) -> Any:
 class TriangularNystroem:
     """Nystroem features through a Cholesky factor, for so many landmarks that an SVD takes long.
 
-    The same kernel as scikit-learn's to `jitter` (which only makes it smaller), turned otherwise.
+    The same kernel as scikit-learn's but for the jitter, which only makes it smaller; at 2560
+    columns the spectral errors of the two differ by less than 1e-4 of themselves.
     """
 
     def __init__(self, *, n_components: int, gamma: float, random_state: int) -> None:
@@ -250,8 +252,13 @@ def _machine(cell: Cell) -> tuple[float, float, dict[str, float]]:
         single = features.astype(np.float32)
         machine = solve_squared_hinge(single, signs, PENALTY, fit_intercept=False, tol=1e-5)
         coefficients = np.asarray(machine.coefficients, dtype=np.float64)[:, 0]
-        decisions = _decide(feature_map, X_test, coefficients)
-        return float(np.mean(np.where(decisions > 0, 1, -1) == y_test)), fit, {}
+        right = np.where(_decide(feature_map, X_test, coefficients) > 0, 1, -1) == y_test
+        if cell.task in TEST_SHARE:
+            return float(right.mean()), fit, {}
+        # All seeds share these test rows. Ten seeds divide them among themselves: over such parts
+        # a standard error has the noise of the test rows in it.
+        part = right[cell.seed % PARTS :: PARTS]
+        return float(right.mean()), fit, {PART: float(part.mean())}
     coefficients = ridge(features, y, RIDGE)
     squares = float(np.mean((_decide(feature_map, X_test, coefficients) - y_test) ** 2))
     return 1 - squares / float(np.var(y_test)), fit, {"MSE": squares}

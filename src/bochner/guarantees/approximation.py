@@ -441,9 +441,9 @@ def fourier_uniform_bound(
     equal to `delta`: the argument of Rahimi and Recht (2007), Claim 1, in the form of Sutherland
     and Schneider (2015), Proposition 1, for paired cosines and sines. The first term is
     Hoeffding's inequality at the centres of a cover with balls of radius `s`, the second Markov's
-    for the steepest slope between them. Both papers have a factor 2 in place of 4, taking the mean
-    slope at the steepest point as if that point did not depend on the frequencies; with 4 nothing
-    is assumed, and :math:`\varepsilon` hardly changes.
+    for the steepest slope between them. Rahimi and Recht have a factor 2 in place of 4: they take
+    the mean slope at the steepest point as if that point did not depend on the frequencies. With
+    4 nothing is assumed, and :math:`\varepsilon` hardly changes.
 
     It is a worst case over a domain: usually many times the error seen, and not comparable with
     :func:`residual_bound`, which is about the rows one has. It covers independent draws only, not

@@ -218,8 +218,40 @@ class GradientMargin:
 
 
 def _ascent(signs: Any, C: float, step: float, weights: Any, pair: Any) -> tuple[Any]:
-    slope = 1 - signs * (pair @ (pair.T @ cast(weights * signs, pair.dtype)))
-    return (project_onto_dual_set(weights + step * slope, signs, C),)
+    return (ascend(weights, signs, pair, step=step, C=C),)
+
+
+def ascend(weights: Any, signs: Any, columns: Any, *, step: float, C: float) -> Any:
+    r"""One step of projected gradient ascent on the game's value against a kernel.
+
+    :math:`\alpha \leftarrow \Pi_K(\alpha + \eta (1 - y \, \Phi \Phi^T (\alpha y)))`, with the
+    projection onto :math:`K = \{0 \le \alpha_i \le C, y \cdot \alpha = 0\}`.
+
+    Parameters
+    ----------
+    weights, signs : arrays of shape (n, k)
+        Dual weights and labels, one machine a column.
+    columns : array of shape (n, p)
+        The kernel's features.
+    step : float
+        The step size.
+    C : float
+        Upper limit of the weights.
+
+    Returns
+    -------
+    array of shape (n, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.duals import ascend
+    >>> signs = np.array([[1.0], [-1.0]])
+    >>> ascend(np.ones((2, 1)), signs, np.array([[1.0], [-1.0]]), step=0.25, C=1.0).ravel()
+    array([0.75, 0.75])
+    """
+    slope = 1 - signs * (columns @ (columns.T @ cast(weights * signs, columns.dtype)))
+    return project_onto_dual_set(weights + step * slope, signs, C)
 
 
 class CorrectiveResidual:

@@ -91,8 +91,8 @@ def _shared(gamma: float, variances: Floats, used: int) -> tuple[int, float]:
     """How many axes to look at one by one, and the ratio of all others.
 
     The mass that order 0 with ratio B captures of an axis of variance s^2 is
-    ``sqrt((1 - B^2) / (1 + 4 gamma (1 - B) s^2))``, at most ``1 - B(s^2)``. As few axes are kept as
-    give away at most 1e-5 of the mass, if that saves a tenth of the rotation.
+    ``sqrt((1 - B^2) / (1 + 4 gamma (1 - B) s^2))``, at most ``1 - B(s^2)``. As few axes are kept
+    as give away at most 1e-5 of the mass, if that saves a tenth of the rotation.
     """
     d = len(variances)
     candidates = np.unique(np.linspace(used, d, 33).astype(int))
@@ -127,7 +127,7 @@ def second_moments(plan: GaussianPlan, X: Any, n_threads: int | None = None) -> 
     return total / X.shape[0]
 
 
-def shell(ratios: Floats, products: Products, count: int) -> tuple[int, int] | None:
+def shell(ratios: Floats, products: Products, count: int) -> tuple[int, int | None] | None:
     """The widths at which the shell that `count` products cut begins and ends.
 
     Products of nearly equal eigenvalues belong together: with r axes alike, those of total
@@ -145,7 +145,7 @@ def shell(ratios: Floats, products: Products, count: int) -> tuple[int, int] | N
     Returns
     -------
     (int, int) or None
-        None where no shell is cut.
+        None where no shell is cut; the end is None where it is beyond ``4 * count``.
 
     Examples
     --------
@@ -167,7 +167,9 @@ def shell(ratios: Floats, products: Products, count: int) -> tuple[int, int] | N
         if below < count < above and apart:
             return below, above
     values = products.log_values
-    if len(values) > count and values[count - 1] - values[count] <= _TIE:
-        equal = np.flatnonzero(np.abs(values - values[count]) <= _TIE)
-        return int(equal[0]), int(equal[-1]) + 1
-    return None
+    if len(values) <= count or values[count - 1] - values[count] > _TIE:
+        return None
+    more = select_products(geometric_costs(ratios), float(values[0]), 4 * count).log_values
+    equal = np.flatnonzero(np.abs(more - values[count]) <= _TIE)
+    end = int(equal[-1]) + 1
+    return int(equal[0]), end if end < len(more) else None

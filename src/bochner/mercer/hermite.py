@@ -172,7 +172,7 @@ def _scaled(
         share = order / (order + 1.0)
         g, before = base / np.sqrt(order + 1.0) * g - B * np.sqrt(share) * before, g
         size = np.maximum(np.abs(g), np.abs(before))
-        if size.size and not (_SMALL < size.min() and size.max() < _LARGE):
+        if size.size and not (size.min() > _SMALL and size.max() < _LARGE):
             shift = np.where((size < _SMALL) | (size > _LARGE), np.frexp(size)[1], 0)
             g, before = np.ldexp(g, -shift), np.ldexp(before, -shift)
             exponent = exponent + shift

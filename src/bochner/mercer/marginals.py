@@ -85,11 +85,18 @@ class Marginal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProductMatern(Matern):
+class ProductMatern(StandardKernel):
     r"""The product over the axes of one-dimensional :class:`~bochner.kernels.Matern` kernels.
 
     The isotropic kernel of that name is not a product in more than one dimension. Each
     coordinate of a frequency is Student t on its own.
+
+    Parameters
+    ----------
+    nu : float, default=1.5
+        Smoothness, at most 100.
+    gamma : float, optional
+        The inverse squared length.
 
     Examples
     --------
@@ -97,6 +104,11 @@ class ProductMatern(Matern):
     >>> ProductMatern(nu=0.5, gamma=0.5)([[0.0, 0.0]], [[1.0, 2.0]]).round(4)      # exp(-3)
     array([[0.0498]])
     """
+
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        Matern(nu=self.nu)  # which says what it may be
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
         X, Y = _dense_pair(X, Y)
@@ -106,11 +118,8 @@ class ProductMatern(Matern):
         return np.exp(logarithm, out=logarithm)
 
     def sample(self, n: int, d: int, random_state: RandomState) -> Float:
-        normal = random_state.standard_normal((n, d))
-        return normal * self._stretch(random_state.chisquare(2 * self.nu, (n, d)))
-
-    # Lengths of frequencies and points of the cube belong to the isotropic kernel.
-    sample_norms = uniforms = from_uniforms = None  # type: ignore[assignment]
+        one = Matern(nu=self.nu, gamma=self.gamma)
+        return one.sample(n * d, 1, random_state).reshape(n, d)
 
 
 def log_profile(kernel: StandardKernel, differences: ArrayLike) -> Any:
@@ -138,7 +147,7 @@ def log_profile(kernel: StandardKernel, differences: ArrayLike) -> Any:
             return -gamma * t
         case Cauchy():
             return -np.log1p(gamma * t**2)
-        case Matern():
+        case Matern() | ProductMatern():
             return _log_matern(kernel.nu, np.sqrt(4 * kernel.nu * gamma) * t)
     raise ValueError(
         f"kernel must be a Gaussian, Laplacian, Cauchy or Matern, got {kernel!r}: only those are "

@@ -38,6 +38,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from bochner.mercer.gaussian import principal_axes
 from bochner.mercer.products import Products
 
 Float = NDArray[np.float64]
@@ -124,8 +125,7 @@ def fit_mixture(X: ArrayLike, n_mixture: int, random_state: RandomState) -> Mixt
     labels, n_found = _clusters(Z, n_mixture, random_state)
     means = np.array([Z[labels == k].mean(axis=0) for k in range(n_found)])
     scatter = Z - means[labels]
-    _, rotation = np.linalg.eigh(scatter.T @ scatter)
-    rotation = np.ascontiguousarray(rotation[:, ::-1])
+    _, rotation = principal_axes(scatter.T @ scatter)
     Z, means = Z @ rotation, means @ rotation
     if n_found == 1:
         weights, variances = np.ones(1), Z.var(axis=0, keepdims=True)
@@ -377,7 +377,12 @@ def share_features(log_values: Sequence[Float], weights: Float, count: int) -> l
 def whitening(gram: Float, tolerance: float = 1e-8) -> Float:
     r"""The matrix `W` that makes features with this Gram matrix orthonormal.
 
-    .. math:: G = U \operatorname{diag}(e) U^T, \qquad W = U \operatorname{diag}(e^{-1/2})
+    .. math:: G = U \operatorname{diag}(e) U^T, \qquad W = U \operatorname{diag}(e^{-1/2}) U^T
+
+    This is the `W` that changes the features least, so that a column of the result still is the
+    feature it was made of, and it does not depend on the basis of eigenvectors. Where eigenvalues
+    have to be dropped there are fewer columns, and it is
+    :math:`U \operatorname{diag}(e^{-1/2})` of the others.
 
     Parameters
     ----------
@@ -390,7 +395,7 @@ def whitening(gram: Float, tolerance: float = 1e-8) -> Float:
     Returns
     -------
     array of shape (D, r)
-        `r` is at most `D`, the number of eigenvalues kept, largest first.
+        `r` is at most `D`, the number of eigenvalues kept.
 
     Examples
     --------
@@ -400,6 +405,10 @@ def whitening(gram: Float, tolerance: float = 1e-8) -> Float:
     (2, 1)
     """
     values, vectors = linalg.eigh(gram)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    kept = values > tolerance * values[0]
-    return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
+    kept = values > tolerance * values[-1]
+    roots = vectors[:, kept] / np.sqrt(values[kept])
+    if kept.all():
+        return roots @ vectors.T
+    roots = roots[:, ::-1]
+    largest = roots[np.argmax(np.abs(roots), axis=0), np.arange(roots.shape[1])]
+    return np.ascontiguousarray(roots * np.sign(largest))

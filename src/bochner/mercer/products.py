@@ -98,9 +98,7 @@ class Products:
         new = np.cumsum(needed) - 1
         parents = self.parents[needed]
         parents = np.where(parents >= 0, new[parents], -1)
-        fewer = Products(
-            parents, self.axes[needed], self.orders[needed], self.log_values[needed]
-        )
+        fewer = Products(parents, self.axes[needed], self.orders[needed], self.log_values[needed])
         return fewer, new[columns]
 
     def _along(self, steps: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ from bochner.engine.arrays import convert
 from bochner.engine.operations import is_dask, is_device
 from bochner.engine.summaries import to_numpy
 from bochner.engine.threads import default_threads, ordered_map
-from bochner.mercer.evaluate import _positive, evaluate
+from bochner.mercer.evaluate import evaluate
 from bochner.mercer.marginals import Marginal, fit_marginals, marginal_costs
 from bochner.mercer.products import Products, select_products
 from bochner.spectral.kernels import StandardKernel
@@ -182,8 +182,10 @@ def _by_logarithms(
 
 def _unit_rows(values: Floats) -> Floats:
     # by the largest first: the squares of the others are then numbers of the machine
-    values = values / _positive(np, np.abs(values).max(axis=1, keepdims=True))
-    return values / _positive(np, np.linalg.norm(values, axis=1, keepdims=True))
+    top = np.abs(values).max(axis=1, keepdims=True)
+    values = values / np.where(top > 0, top, 1.0)
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    return values / np.where(norms > 0, norms, 1.0)
 
 
 def _on_cluster(X: Any, plan: SeparablePlan, normalize: bool) -> Any:

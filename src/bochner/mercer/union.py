@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bochner.engine.arrays import cast, convert, namespace, wide_dtype
 from bochner.engine.operations import is_dask, is_device
 from bochner.engine.threads import default_threads, ordered_map
-from bochner.mercer.evaluate import GaussianPlan, _positive, gaussian_features
+from bochner.mercer.evaluate import gaussian_features
 from bochner.mercer.gaussian import gaussian_plan
 from bochner.mercer.mixtures import (
     Mixture,
@@ -24,10 +24,11 @@ from bochner.mercer.mixtures import (
     union_gram,
     whitening,
 )
+from bochner.mercer.plan import GaussianPlan
 
 Floats = NDArray[np.float64]
 
-_SINGLE = 30.0  # how much whitening may enlarge the rounding of float32
+_SINGLE = 10.0  # how much joining may enlarge the rounding of float32
 _TASK = 2**23  # bytes of features of components that a task holds
 _DEVICE_BUDGET = 2**28
 
@@ -39,7 +40,9 @@ class UnionPlan:
     Parameters
     ----------
     plans : tuple of GaussianPlan
-        One a component that has features.
+        One a component, of which some may have no features.
+    axes : tuple of int arrays
+        Which of the shared axes the axes of each plan are.
     join : float64 array of shape (D, r) or (D,)
         What the ``D`` features of all components are multiplied by: a matrix, or a factor each.
     log_values : float64 array of shape (D,)
@@ -48,6 +51,7 @@ class UnionPlan:
     """
 
     plans: tuple[GaussianPlan, ...]
+    axes: tuple[NDArray[np.intp], ...]
     join: Floats
     log_values: Floats
 
@@ -56,9 +60,17 @@ class UnionPlan:
         """The number of features."""
         return self.join.shape[-1]
 
+    def orders(self) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
+        """The features of the components: which one, and the pairs (axis, order >= 1)."""
+        return [
+            (component, tuple(sorted((int(axes[axis]), order) for axis, order in pairs)))
+            for component, (plan, axes) in enumerate(zip(self.plans, self.axes, strict=True))
+            for pairs in plan.orders()
+        ]
+
     @property
     def enlargement(self) -> float:
-        """The most that joining can enlarge an error of the components' features."""
+        """How much joining enlarges independent errors of the components' features, at most."""
         return float(np.abs(self.join).max() if self.join.ndim == 1 else _norm(self.join))
 
 
@@ -113,7 +125,7 @@ def plan_union(
         join = whitening(union_gram(gamma, ratios, mixture.means, orders))
     log_weights = np.repeat(np.log(mixture.weights), shares)
     log_values = np.concatenate([plan.log_values for plan in plans]) + log_weights
-    return UnionPlan(tuple(plan for plan in plans if plan.width), join, log_values)
+    return UnionPlan(tuple(plans), tuple(axes), join, log_values)
 
 
 def _norm(matrix: Floats) -> float:
@@ -163,7 +175,7 @@ def _on_host(X: Any, plan: UnionPlan, normalize: bool, n_threads: int | None) ->
 
     def work(rows: slice) -> None:
         block = X[rows].astype(inner, copy=False)
-        parts = [gaussian_features(block, each, n_threads=1) for each in plan.plans]
+        parts = [gaussian_features(block, each, n_threads=1) for each in plan.plans if each.width]
         features = np.concatenate(parts, axis=1)
         features = features * join if join.ndim == 1 else features @ join
         result[rows] = _unit_rows(np, features) if normalize else features
@@ -182,10 +194,12 @@ def _on_device(X: Any, plan: UnionPlan, normalize: bool, memory_budget: int | No
     height = max(1, budget // (24 * len(plan.join)))
     parts = []
     for first in range(0, X.shape[0], height):
-        block = X[first : first + height, :]
+        block = X[first : min(first + height, X.shape[0]), :]
         careful = block.dtype == xp.float32 and plan.enlargement > _SINGLE
         inner = cast(block, wide_dtype(block)) if careful else block
-        each = [gaussian_features(inner, one, memory_budget=budget) for one in plan.plans]
+        each = [
+            gaussian_features(inner, one, memory_budget=budget) for one in plan.plans if one.width
+        ]
         features = xp.concat(each, axis=1) if len(each) > 1 else each[0]
         join = convert(plan.join, features)
         features = features * join[None, :] if join.ndim == 1 else features @ join
@@ -199,6 +213,10 @@ def _unit_rows(xp: Any, features: Any) -> Any:
     features = features / _positive(xp, xp.max(xp.abs(features), axis=1, keepdims=True))
     squares = xp.sum(features * features, axis=1, keepdims=True)
     return features / _positive(xp, xp.sqrt(squares))
+
+
+def _positive(xp: Any, values: Any) -> Any:
+    return xp.where(values > 0, values, xp.ones_like(values))
 
 
 def _on_cluster(X: Any, plan: UnionPlan, normalize: bool, memory_budget: int | None) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.linear.dual_set import project_onto_dual_set
+from bochner.linear.duals import ascend
 from bochner.linear.squared_hinge import SquaredHingeSolution, solve_squared_hinge
 from bochner.spectral.targets import Target
 
@@ -93,8 +94,7 @@ class MarginDuals:
             self.alpha = (1 - self.step) * self.alpha + self.step * duals
             return
         rate = self.step / max(float(column @ column), np.finfo(np.float64).tiny)
-        slope = 1 - self.signs * np.outer(column, column @ self.coefficients)
-        self.alpha = project_onto_dual_set(self.alpha + rate * slope, self.signs, self.C)
+        self.alpha = ascend(self.alpha, self.signs, column[:, None], step=rate, C=self.C)
 
 
 class Residuals:

@@ -41,7 +41,7 @@ from bochner.spherical.zonal import zonal_functions
 
 Float = NDArray[np.float64]
 
-_EXACT_DIMENSIONS = 10  # up to here "auto" lists harmonics
+EXACT_DIMENSIONS = 10  # up to here "auto" lists harmonics
 _ZONAL_DEGREE = 4
 _MOST_HARMONICS = 100_000
 _MOST_ROWS = 100_000  # of a dask array, brought to the host by fit
@@ -287,7 +287,7 @@ class MarginHarmonicFeatures(FeatureMap):
 
     def _uses_harmonics(self) -> bool:
         if self.functions == "auto":
-            return bool(self.n_features_in_ <= _EXACT_DIMENSIONS)
+            return bool(self.n_features_in_ <= EXACT_DIMENSIONS)
         return self.functions == "harmonics"
 
     def _degree(self) -> int:

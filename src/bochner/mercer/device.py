@@ -1,0 +1,127 @@
+"""Gaussian features through the functions of an array library, on the device of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.engine.arrays import cast, convert, namespace, wide_dtype
+from bochner.engine.summaries import to_numpy
+from bochner.mercer.hermite import recurrence
+from bochner.mercer.host import Projection
+from bochner.mercer.logarithms import by_logarithms
+from bochner.mercer.plan import LIMITS, GaussianPlan, Levels, _positive
+
+Indices = NDArray[np.intp]
+
+_DEFAULT_BUDGET = 2**28
+
+
+def features(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | None) -> Any:
+    if hasattr(X, "detach"):  # PyTorch: nothing is recorded
+        X = X.detach()
+    xp = namespace(X)
+    wide = wide_dtype(X)
+    narrow = X.dtype == xp.float32 or str(X.dtype).endswith("float16")
+    dtype = xp.float32 if narrow else wide
+    if not xp.isdtype(dtype, "real floating"):
+        dtype = wide = xp.float32  # whole numbers on a device without float64
+    device = _Device(xp, X, plan)
+    row = (4 if narrow else 8) * (3 * len(plan.products) + plan.width + 2 * plan.rotation.shape[0])
+    height = max(1, (memory_budget or _DEFAULT_BUDGET) // row)
+    parts = []
+    for first in range(0, X.shape[0], height):
+        block = X[first : min(first + height, X.shape[0]), :]
+        values, log_f = device.features(block, dtype, normalize)
+        left = ~(log_f >= LIMITS[4 if dtype == xp.float32 else 8])  # NaN too
+        if dtype != wide and bool(xp.any(left)):
+            again, log_f = device.features(block, wide, normalize)
+            values = xp.where(left[:, None], cast(again, dtype), values)
+            left = ~(log_f >= LIMITS[8])
+        if bool(xp.any(left)):
+            values = _with_far_rows(values, left, block, plan, normalize)
+        parts.append(values)
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+def _with_far_rows(values: Any, left: Any, block: Any, plan: GaussianPlan, normalize: bool) -> Any:
+    """The rows marked `left`, from the host."""
+    xp = namespace(values)
+    mask = to_numpy(left)
+    Z, rest = Projection(plan, np.dtype(np.float64))(to_numpy(block)[mask])
+    exact = np.zeros((len(mask), plan.width))
+    exact[mask] = by_logarithms(plan, Z, rest, normalize)
+    return xp.where(left[:, None], convert(exact, values), values)
+
+
+class _Device:
+    """The same steps through the functions of an array library, on the device of the rows."""
+
+    def __init__(self, xp: Any, X: Any, plan: GaussianPlan) -> None:
+        self.xp, self.like, self.plan = xp, X, plan
+        products = plan.products
+        # Ratios are computed order by order, of the axes that go that far: a table of all ratios
+        # has those of order 1 first. Axes that go furthest come first.
+        n_ratios = products.n_orders(plan.rotation.shape[1]) - 1
+        axes = np.argsort(-n_ratios, kind="stable")
+        self.axes = axes[n_ratios[axes] > 0]
+        highest = int(n_ratios.max(initial=0))
+        self.counts = [int(np.sum(n_ratios > order)) for order in range(highest)]
+        starts = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.intp)
+        rank = np.zeros(len(n_ratios) + 1, np.intp)
+        rank[self.axes] = np.arange(len(self.axes))
+        pairs = np.where(products.axes >= 0, starts[products.orders - 1] + rank[products.axes], 0)
+        self.levels = Levels(plan, pairs)
+        self.up, self.down = recurrence(plan.gamma, plan.ratios[self.axes], highest)
+        self.arrays: dict[Any, Any] = {}
+
+    def array(self, name: str, values: Any, dtype: Any) -> Any:
+        """`values` on the device, sent there once."""
+        key = (name, dtype)
+        if key not in self.arrays:
+            self.arrays[key] = convert(values, self.like, dtype)
+        return self.arrays[key]
+
+    def index(self, values: Indices) -> Any:
+        return self.array(f"index {id(values)}", values, self.xp.int64)
+
+    def features(self, block: Any, dtype: Any, normalize: bool) -> tuple[Any, Any]:
+        """The features, right where ``log F``, which is returned too, is not too small."""
+        xp, plan = self.xp, self.plan
+        centred = cast(block, dtype) - self.array("mean", plan.mean, dtype)[None, :]
+        Z = centred @ self.array("rotation", plan.rotation, dtype)
+        weights = self.array("weights", plan.gamma * (1.0 - plan.ratios), dtype)
+        log_f = plan.log_constant - (Z * Z) @ weights
+        if plan.n_rest:
+            outside = xp.sum(centred * centred, axis=1) - xp.sum(Z * Z, axis=1)
+            outside = xp.where(outside > 0, outside, xp.zeros_like(outside))
+            log_f = log_f - plan.rest_weight * outside
+        root = xp.exp(xp.zeros_like(log_f) if normalize else log_f)[:, None]
+        values = self.levels(xp, root, self.ratios(Z, dtype), lambda a, b: a * b, self.index)
+        if normalize:
+            # by the largest first: the squares of the others are then numbers of the machine
+            values = values / _positive(xp, xp.max(xp.abs(values), axis=1, keepdims=True))
+            norms = xp.sqrt(xp.sum(values * values, axis=1, keepdims=True))
+            values = values / _positive(xp, norms)
+        return values, log_f
+
+    def ratios(self, Z: Any, dtype: Any) -> Any:
+        xp = self.xp
+        if not self.counts:
+            return Z[:, :0]
+        z = xp.take(Z, self.index(self.axes), axis=1)
+        up, down = self.array("up", self.up, dtype), self.array("down", self.down, dtype)
+        before, here = xp.zeros_like(z), xp.ones_like(z)
+        orders = []
+        for order, count in enumerate(self.counts):
+            before, here = (
+                here[:, :count],
+                (
+                    up[:count, order][None, :] * z[:, :count] * here[:, :count]
+                    - down[:count, order][None, :] * before[:, :count]
+                ),
+            )
+            orders.append(here)
+        return xp.concat(orders, axis=1)

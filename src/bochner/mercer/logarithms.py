@@ -1,0 +1,68 @@
+"""Features of rows so far out that the ratios of their features are no numbers of the machine."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.mercer.hermite import hermite_log_ratios, log_ground
+from bochner.mercer.plan import GaussianPlan, Levels
+
+Floats = NDArray[np.float64]
+
+_SCRATCH = 2**25  # bytes
+_FURTHEST = 1e120  # coordinates beyond this count as this: nothing is left of the kernel there
+
+
+def by_logarithms(plan: GaussianPlan, Z: Floats, rest: Floats, normalize: bool) -> Floats:
+    """Features of rows with coordinates `Z`, as sums of logarithms and products of signs.
+
+    Parameters
+    ----------
+    plan : GaussianPlan
+    Z : array of shape (n, m)
+        Coordinates along the axes.
+    rest : array of shape (n,)
+        What the other directions take off ``log F``.
+    normalize : bool
+        Scale each row to length one; ``F``, which cancels, is then left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.mercer.gaussian import gaussian_plan
+    >>> from bochner.mercer.logarithms import by_logarithms
+    >>> plan = gaussian_plan(0.5, np.zeros(1), np.ones(1), np.eye(1), 3)
+    >>> by_logarithms(plan, np.array([[1e9]]), np.zeros(1), normalize=True).round(3)
+    array([[0., 0., 1.]])
+    """
+    products = plan.products
+    n_orders = products.n_orders(plan.rotation.shape[1])
+    axes, highest = np.flatnonzero(n_orders > 1), int(n_orders.max(initial=1))
+    rank = np.zeros(len(n_orders) + 1, np.intp)
+    rank[axes] = np.arange(len(axes))
+    levels = Levels(plan, rank[products.axes] * highest + products.orders)
+    result = np.empty((len(Z), plan.width))
+    row = 16 * (len(products) + len(axes) * highest + plan.width)
+    height = max(1, _SCRATCH // row)
+    for first in range(0, len(Z), height):
+        here = slice(first, first + height)
+        z = np.clip(Z[here], -_FURTHEST, _FURTHEST)
+        tables = hermite_log_ratios(z[:, axes], plan.gamma, plan.ratios[axes], highest)
+        logs, signs = (table.reshape(len(z), -1) for table in tables)
+        start = np.sum(log_ground(z, plan.gamma, plan.ratios), axis=1) - rest[here]
+        start += 0.25 * plan.n_rest * math.log1p(-(plan.rest_ratio**2))
+        root = np.zeros((len(z), 1)) if normalize else start[:, None]
+        log = levels(np, root, logs, np.add, np.asarray)
+        sign = levels(np, np.ones((len(z), 1)), signs, np.multiply, np.asarray)
+        if normalize:
+            top = log.max(axis=1, keepdims=True)
+            log -= np.where(np.isfinite(top), top, 0.0)
+        values = sign * np.exp(log)
+        if normalize:
+            norms = np.linalg.norm(values, axis=1, keepdims=True)
+            values /= np.where(norms > 0, norms, 1.0)
+        result[here] = values
+    return result

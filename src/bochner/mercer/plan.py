@@ -1,0 +1,125 @@
+"""What is needed to compute the features of a gaussian density, and in which order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.mercer.products import Products
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Below this log F the ratios may overflow; by the bytes of a number.
+LIMITS = {4: -60.0, 8: -600.0}
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPlan:
+    """All that is needed to compute the features of a row.
+
+    Parameters
+    ----------
+    gamma : float
+    mean : float64 array of shape (d,)
+    rotation : float64 array of shape (d, m)
+        Orthonormal columns: the axes that are looked at one by one.
+    ratios : float64 array of shape (m,)
+        Their ``B``.
+    rest_ratio : float
+        The one ``B`` of the other ``d - m`` directions.
+    products : Products
+        Over the ``m`` axes.
+    columns : int array, optional
+        The products that are features; all by default.
+    """
+
+    gamma: float
+    mean: Floats
+    rotation: Floats
+    ratios: Floats
+    rest_ratio: float
+    products: Products
+    columns: Indices | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return len(self.products) if self.columns is None else len(self.columns)
+
+    @property
+    def n_rest(self) -> int:
+        """The number of directions that share one ratio."""
+        return self.rotation.shape[0] - self.rotation.shape[1]
+
+    @property
+    def log_values(self) -> Floats:
+        """Logarithms of the eigenvalues of the features."""
+        values = self.products.log_values
+        return values if self.columns is None else values[self.columns]
+
+    def first(self, count: int) -> GaussianPlan:
+        """The plan of the first `count` products; all of them must be features."""
+        p = self.products
+        fewer = Products(p.parents[:count], p.axes[:count], p.orders[:count], p.log_values[:count])
+        return replace(self, products=fewer)
+
+    def orders(self) -> list[tuple[tuple[int, int], ...]]:
+        """Every feature as its pairs (axis, order >= 1)."""
+        indices = self.products.multi_indices()
+        return indices if self.columns is None else [indices[k] for k in self.columns]
+
+    @property
+    def log_constant(self) -> float:
+        """The logarithm of ``F`` at the mean."""
+        rest = self.n_rest * math.log1p(-(self.rest_ratio**2))
+        return 0.25 * (float(np.sum(np.log1p(-self.ratios * self.ratios))) + rest)
+
+    @property
+    def rest_weight(self) -> float:
+        """What a unit of squared length in the other directions takes off ``log F``."""
+        return self.gamma * (1.0 - self.rest_ratio)
+
+
+class Levels:
+    """Products in groups of equal numbers of pairs, each from the group before.
+
+    Parameters
+    ----------
+    plan : GaussianPlan
+    pairs : int array
+        Where the last factor of each product is in a table of all ratios.
+    """
+
+    def __init__(self, plan: GaussianPlan, pairs: Indices) -> None:
+        products = plan.products
+        level = products.levels()
+        order = np.argsort(level, kind="stable")
+        place = np.empty(len(products), np.intp)  # of a product among those of its level
+        self.steps: list[tuple[Indices, Indices]] = []
+        for number in range(int(level.max()) + 1):
+            members = np.flatnonzero(level == number)
+            place[members] = np.arange(len(members))
+            if number:
+                self.steps.append((place[products.parents[members]], pairs[members]))
+        where = np.argsort(order, kind="stable")  # of each product in the groups one after another
+        self.columns = where if plan.columns is None else where[plan.columns]
+
+    def __call__(
+        self, xp: Any, root: Any, table: Any, join: Callable[[Any, Any], Any], index: Any
+    ) -> Any:
+        values = [root]
+        for parents, pairs in self.steps:
+            above = xp.take(values[-1], index(parents), axis=1)
+            values.append(join(above, xp.take(table, index(pairs), axis=1)))
+        return xp.take(xp.concat(values, axis=1), index(self.columns), axis=1)
+
+
+def _positive(xp: Any, values: Any) -> Any:
+    """Lengths to divide by: one instead of zero."""
+    return xp.where(values > 0, values, xp.ones_like(values))
