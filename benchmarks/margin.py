@@ -20,7 +20,7 @@ GIVEN: dict[str, Any] = {"dual_update": "corrective", "band": 12.0, "damping": 0
 WIDTHS = (12, 30, 12, 12)
 
 
-def margin(n_components: int = 100, random_widths: tuple[int, ...] = (100, 5000)) -> None:
+def margin(n_components: int = 100, random_widths: tuple[int, ...] = (100, 1000)) -> None:
     heading(f"{n_components} features for pairs of MNIST, beside tuned random ones")
     try:
         pairs = [load_pair(name) for name in PAIRS]

@@ -83,7 +83,7 @@ def landmarks(X: Any, columns: int, gamma: float) -> Nystroem:
     """
     nystroem = Nystroem(n_components=2, gamma=gamma, random_state=0).fit(X)
     random_state = np.random.RandomState(0)
-    nystroem.components_ = X[random_state.permutation(len(X))[:columns]]
+    nystroem.components_ = X[random_state.randint(len(X), size=columns)]
     nystroem.normalization_ = random_state.standard_normal((columns, columns)).astype(X.dtype)
     return nystroem
 

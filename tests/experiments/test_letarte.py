@@ -6,7 +6,7 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from bochner.datasets.local import VARIABLE, LocalDataset, load_local
+from bochner.datasets.local import LOCAL, VARIABLE, LocalDataset, load_local
 from bochner.experiments import letarte
 from bochner.experiments.letarte import Cell, Notebook, Result
 
@@ -28,7 +28,8 @@ def result(dataset="breast", method="SVM", seed=0, error=0.1, **values):
 
 
 def test_published_tables_agree_in_their_names():
-    assert set(letarte.PUBLISHED) == set(letarte.PUBLISHED_SIZES) == set(letarte.LOCAL)
+    assert set(letarte.PUBLISHED) == set(letarte.PUBLISHED_SIZES)
+    assert set(letarte.PUBLISHED) <= set(LOCAL)
     assert {len(row) for row in letarte.PUBLISHED.values()} == {len(letarte.PUBLISHED_COLUMNS)}
 
 

@@ -36,7 +36,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC, LinearSVC
 
-from bochner.datasets.local import LOCAL, LocalDataset, load_local
+from bochner.datasets.local import LocalDataset, load_local
 from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
 from bochner.spectral.posterior_features import PosteriorFourierFeatures
@@ -513,7 +513,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     tabular = argparse.ArgumentParser(add_help=False)
     tabular.add_argument(
-        "--datasets", type=_names, default=LOCAL, help=f"of {','.join(LOCAL)} (default: all)"
+        "--datasets", type=_names, default=tuple(PUBLISHED), help=f"of {','.join(PUBLISHED)} (default: all)"
     )
     tabular.add_argument(
         "--max-train",
@@ -686,10 +686,10 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
-    unknown = [name for name in names if name not in LOCAL]
+    unknown = [name for name in names if name not in PUBLISHED]
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"there is no dataset {unknown[0]!r}; there are {', '.join(LOCAL)}"
+            f"there is no dataset {unknown[0]!r}; there are {', '.join(PUBLISHED)}"
         )
     return names
 
