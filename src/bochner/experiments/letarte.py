@@ -513,7 +513,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     tabular = argparse.ArgumentParser(add_help=False)
     tabular.add_argument(
-        "--datasets", type=_names, default=tuple(PUBLISHED), help=f"of {','.join(PUBLISHED)} (default: all)"
+        "--datasets",
+        type=_names,
+        default=tuple(PUBLISHED),
+        help=f"of {','.join(PUBLISHED)} (default: all)",
     )
     tabular.add_argument(
         "--max-train",

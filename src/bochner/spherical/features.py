@@ -20,8 +20,8 @@ from bochner.base import FeatureMap, float_dtype
 from bochner.engine.arrays import cast, convert, namespace
 from bochner.engine.operations import is_dask, is_host
 from bochner.engine.summaries import take_rows
-from bochner.spectral.targets import Target, TargetKind, check_labels
 from bochner.linear.hinge import hinge_optimum
+from bochner.spectral.targets import Target, TargetKind, check_labels
 from bochner.spherical.duals import DataPlayer, DualUpdate, MarginDuals, data_player
 from bochner.spherical.families import Family, HarmonicFamily, ZonalFamily
 from bochner.spherical.harmonics import (
