@@ -20,10 +20,8 @@ made it: take a new file when a method has changed. ``--quick`` is a small versi
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bochner.datasets.local import PAIRS, REGRESSION
 from bochner.experiments.bullins_measures import (
@@ -36,7 +34,14 @@ from bochner.experiments.bullins_measures import (
     measure,
 )
 from bochner.experiments.bullins_tables import REPORTS
-from bochner.experiments.cells import Cell, Notebook, run
+from bochner.experiments.cells import Cell
+from bochner.experiments.command import (
+    add_options,
+    even,
+    new_parser,
+    positive,
+    run_and_report,
+)
 
 
 @dataclass(frozen=True)
@@ -143,41 +148,25 @@ def cells(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a study from the command line and print its table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bochner.experiments.bullins",
-        description="The experiments of Bullins, Zhang and Zhang (ICLR 2018), done again. "
-        "The environment variable BOCHNER_DATA names the folder of the data files.",
-    )
+    parser = new_parser("bochner.experiments.bullins", "Bullins, Zhang and Zhang (ICLR 2018)")
     studies = parser.add_subparsers(dest="study", required=True)
     for name, plan in PLANS.items():
         study = studies.add_parser(name, help=plan.help)
-        if len(plan.tasks) > 1:
-            study.add_argument(
-                "--tasks", nargs="+", choices=plan.tasks, metavar="TASK", help="(default: all)"
-            )
+        add_options(study, plan.tasks, plan.seeds, "few rows, one seed, one width")
         if name != "checkerboard":
             study.add_argument(
                 "--widths",
                 nargs="+",
-                type=_even if plan.columns_each == 1 else _positive,
+                type=even if plan.columns_each == 1 else positive,
                 help=f"{'columns' if plan.columns_each == 1 else 'frequencies'} of our features "
                 f"(default: {' '.join(map(str, plan.widths))})",
             )
             study.add_argument(
                 "--random-widths",
                 nargs="+",
-                type=_even if plan.columns_each == 1 else _positive,
+                type=even if plan.columns_each == 1 else positive,
                 help="the same of random features; thousands take minutes a cell",
             )
-        study.add_argument("--seeds", type=_positive, help=f"how many (default: {plan.seeds})")
-        study.add_argument("--jobs", type=_positive, default=1, help="processes (default: 1)")
-        study.add_argument(
-            "--resume",
-            type=Path,
-            metavar="FILE",
-            help="results as JSON lines; what is in it is not measured again",
-        )
-        study.add_argument("--quick", action="store_true", help="few rows, one seed, one width")
     options = parser.parse_args(arguments)
 
     planned = cells(
@@ -188,24 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.quick,
         getattr(options, "random_widths", None),
     )
-    try:
-        results = run(planned, measure, Notebook(options.resume), options.jobs)
-    except FileNotFoundError as error:
-        parser.exit(2, f"{parser.prog}: {error}\n")
-    print(REPORTS[options.study](results))
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return int(text)
-
-
-def _even(text: str) -> int:
-    value = _positive(text)
-    if value % 2:
-        raise argparse.ArgumentTypeError(f"must be even (a cosine and a sine each), got {value}")
-    return value
+    run_and_report(parser, options, planned, measure, REPORTS)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,11 @@ are only pictures; what the paper says about them is checked and printed below e
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from bochner.experiments.cells import Cell, Notebook, run
+from bochner.experiments.cells import Cell
+from bochner.experiments.command import add_options, even, new_parser, run_and_report
 from bochner.experiments.mukuta_measures import (
     CLASSIFICATION,
     MERCER,
@@ -112,18 +111,11 @@ def cells(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a study from the command line and print its table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bochner.experiments.mukuta",
-        description="The experiments of Mukuta and Harada (CVPR 2016) with kernels, done again. "
-        "The environment variable BOCHNER_DATA names the folder of the data files.",
-    )
+    parser = new_parser("bochner.experiments.mukuta", "Mukuta and Harada (CVPR 2016) with kernels")
     studies = parser.add_subparsers(dest="study", required=True)
     for name, plan in PLANS.items():
         study = studies.add_parser(name, help=plan.help)
-        if len(plan.tasks) > 1:
-            study.add_argument(
-                "--tasks", nargs="+", choices=plan.tasks, metavar="TASK", help="(default: all)"
-            )
+        add_options(study, plan.tasks, plan.seeds, "few rows, two seeds, two widths")
         study.add_argument(
             "--methods",
             nargs="+",
@@ -134,18 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         study.add_argument(
             "--widths",
             nargs="+",
-            type=_even,
+            type=even,
             help=f"columns (default: {' '.join(map(str, plan.widths))})",
         )
-        study.add_argument("--seeds", type=_positive, help=f"how many (default: {plan.seeds})")
-        study.add_argument("--jobs", type=_positive, default=1, help="processes (default: 1)")
-        study.add_argument(
-            "--resume",
-            type=Path,
-            metavar="FILE",
-            help="results as JSON lines; what is in it is not measured again",
-        )
-        study.add_argument("--quick", action="store_true", help="few rows, two seeds, two widths")
     options = parser.parse_args(arguments)
 
     planned = cells(
@@ -156,24 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.seeds,
         options.quick,
     )
-    try:
-        results = run(planned, measure, Notebook(options.resume), options.jobs)
-    except FileNotFoundError as error:
-        parser.exit(2, f"{parser.prog}: {error}\n")
-    print(REPORTS[options.study](results))
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return int(text)
-
-
-def _even(text: str) -> int:
-    value = _positive(text)
-    if value % 2:
-        raise argparse.ArgumentTypeError(f"must be even (a cosine and a sine each), got {value}")
-    return value
+    run_and_report(parser, options, planned, measure, REPORTS)
 
 
 if __name__ == "__main__":
