@@ -30,12 +30,9 @@ from sklearn.exceptions import ConvergenceWarning
 from bochner.engine.arrays import cast, convert, is_host, namespace, wide_dtype, zeros
 from bochner.engine.replay import Replayed, on_cuda
 from bochner.linear.dual_set import project_onto_dual_set
+from bochner.linear.newton import newton_steps
 from bochner.linear.ridge import GrowingRidge
-from bochner.linear.squared_hinge import (
-    SquaredHingeSolution,
-    newton_steps,
-    solve_squared_hinge,
-)
+from bochner.linear.squared_hinge import SquaredHingeSolution, solve_squared_hinge
 
 _NEWTON_STEPS = 4  # on a GPU, from a warm start; the damped move does not need more
 _MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # elsewhere

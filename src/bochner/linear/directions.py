@@ -1,0 +1,241 @@
+r"""Newton directions for many squared-hinge machines at once.
+
+A direction solves :math:`(I + 2 C \Phi_a^T S \Phi_a) \, p = -g` with the features of the active
+rows, those inside the margin. Two ways, chosen by predicted cost:
+
+* *dense*: the Gram matrix of the active rows, brought up to date from the rows that entered and
+  left, and its Cholesky factorisation;
+* *conjugate*: conjugate gradients on all columns together, preconditioned by one factorisation
+  of the Gram matrix of all rows, which every column and every step share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from bochner.engine.arrays import cast, identity, inverse, zeros
+from bochner.engine.threads import default_threads, ordered_map
+from bochner.linear.design import Design, column_sums, dot, norm, ratio
+
+Method = Literal["auto", "dense", "conjugate"]
+
+_CONJUGATE_STEPS = 12  # a Newton step, when the host must not look
+_MOST_CONJUGATE_STEPS = 60  # a Newton step, when it may
+_DENSE_MEMORY = 2**30  # bytes of Gram matrices
+
+
+class Directions(Protocol):
+    """A way to solve ``(I + 2 C Gram of the active rows) direction = -gradient``."""
+
+    def __call__(
+        self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
+    ) -> Any:
+        """Directions (k, size) of `columns`; `enough` is the residual that need not be beaten."""
+        ...
+
+
+@dataclass(frozen=True)
+class KeptGrams:
+    """What the next solution on more features can use: active rows and Gram matrix by column."""
+
+    n: int
+    D: int
+    fit_intercept: bool
+    weights: Any
+    state: dict[int, tuple[Any, Any]]
+
+
+class DenseHost:
+    """Gram matrices of the active rows, kept and brought up to date; NumPy."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self._state: dict[int, tuple[Any, Any]] = {}
+        self._all: Any = None
+
+    def keep(self) -> KeptGrams:
+        design = self.design
+        return KeptGrams(
+            design.n, design.D, design.fit_intercept, design.weights, dict(self._state)
+        )
+
+    def take_over(self, kept: KeptGrams | None) -> None:
+        """Extend what was kept by the columns that are new, O(n D p) for `p` of them."""
+        design = self.design
+        if (
+            kept is None
+            or (kept.n, kept.fit_intercept) != (design.n, design.fit_intercept)
+            or not np.array_equal(kept.weights, design.weights)
+        ):
+            return
+        for column, (active, gram) in kept.state.items():
+            if kept.D < design.D:
+                gram = self._extended(active, gram, kept.D)
+            self._state[column] = (active, gram)
+
+    def _extended(self, active: Any, gram: Any, D: int) -> Any:
+        design, size = self.design, self.design.size
+        rows = design.weighted(active.astype(design.features.dtype))
+        new = design.features[:, D:] * rows[:, None]
+        cross = design.features.T @ new
+        larger = np.empty((size, size))
+        larger[:D, :D] = gram[:D, :D]
+        larger[: design.D, D : design.D] = cross
+        larger[D : design.D, : design.D] = cross.T
+        if design.fit_intercept:
+            larger[:D, -1] = larger[-1, :D] = gram[:D, -1]
+            larger[D:-1, -1] = larger[-1, D:-1] = column_sums(new)
+            larger[-1, -1] = gram[-1, -1]
+        return larger
+
+    def __call__(
+        self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
+    ) -> Any:
+        def one(row: int) -> Any:
+            return -self._solve(2 * C * self._gram(columns[row], active[row]), gradient[row], C)
+
+        if len(columns) > 1 and active.all():
+            self._from_scratch(active[0])  # all columns share it: not in every thread
+        return np.stack(list(ordered_map(one, range(len(columns)), default_threads())))
+
+    def _gram(self, column: int, active: Any) -> Any:
+        design = self.design
+        if column not in self._state:
+            self._state[column] = (active, self._from_scratch(active))
+            return self._state[column][1]
+        before, gram = self._state[column]
+        entered, left = active & ~before, before & ~active
+        moved = np.count_nonzero(entered) + np.count_nonzero(left)
+        if moved < np.count_nonzero(active):
+            if entered.any():
+                gram = gram + design.gram(entered)
+            if left.any():
+                gram = gram - design.gram(left)
+        else:
+            gram = self._from_scratch(active)
+        self._state[column] = (active, gram)
+        return gram
+
+    def _from_scratch(self, active: Any) -> Any:
+        n_active = np.count_nonzero(active)
+        if n_active == 0:
+            return np.zeros((self.design.size, self.design.size))
+        if n_active == self.design.n:
+            if self._all is None:
+                self._all = self.design.gram()
+            return self._all
+        return self.design.gram(active)
+
+    def _solve(self, H: Any, gradient: Any, C: float) -> Any:
+        diagonal = np.einsum("ii->i", H)
+        bare = diagonal.copy()
+        rounding = self.design.epsilon * bare.sum()
+        for jitter in (0.0, 1.0, 100.0):
+            diagonal[:] = bare + penalty_of(self.design, C) + jitter * rounding
+            try:
+                return inverse(H)(gradient)
+            except LinAlgError:
+                continue
+        # not even positive up to rounding: the rows are not finite, or enormous
+        return gradient / (1 + bare)
+
+
+class DenseDevice:
+    """Gram matrices of the active rows, made anew in each step; the host never waits."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self._identity = identity(design.size, design.features, design.wide)
+        self._penalised: tuple[Any, Any] | None = None  # by which C, and the diagonal matrix
+
+    def __call__(
+        self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
+    ) -> Any:
+        design, xp = self.design, self.design.xp
+        if self._penalised is None or self._penalised[0] is not C:
+            self._penalised = C, penalty_of(design, C) * self._identity
+        rows = []
+        for index in range(len(columns)):
+            gram = 2 * C * design.gram(factors=cast(active[index, :], design.features.dtype))
+            rounding = design.epsilon * xp.linalg.trace(gram)
+            H = gram + self._penalised[1] + rounding * self._identity
+            rows.append(-inverse(H)(gradient[index, :][:, None])[:, 0])
+        return xp.stack(rows)
+
+
+class Conjugate:
+    """Conjugate gradients, preconditioned by the Gram matrix of all rows."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self._all: Any = None
+
+    def __call__(
+        self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
+    ) -> Any:
+        design, xp = self.design, self.design.xp
+        penalty = penalty_of(design, C)
+        weights = design.weighted(cast(active, design.features.dtype))
+        precondition = self._preconditioner(C, weights, penalty)
+        watched = design.host
+        # The Newton direction is wanted precisely only near the end.
+        goal = xp.maximum(0.1 * norm(xp, gradient), enough) if watched else None
+
+        solution, residual = xp.zeros_like(gradient), -gradient
+        z = precondition(residual)
+        p, rz = z, dot(xp, residual, z)
+        for _ in range(_MOST_CONJUGATE_STEPS if watched else _CONJUGATE_STEPS):
+            Hp = penalty * p + 2 * C * design.adjoint(weights * design.product(p))
+            length = ratio(xp, rz, dot(xp, p, Hp))
+            solution, residual = solution + length * p, residual - length * Hp
+            if watched and np.all(norm(xp, residual) <= goal):
+                break
+            z = precondition(residual)
+            rz, before = dot(xp, residual, z), rz
+            p = z + ratio(xp, rz, before) * p
+        return solution
+
+    def _preconditioner(self, C: float, weights: Any, penalty: Any) -> Any:
+        design, xp = self.design, self.design.xp
+        if self._all is None:
+            self._all = design.gram()
+        total = design.n if design.weights is None else xp.sum(cast(design.weights, design.wide))
+        # the share of the rows that is active, on average over the columns
+        share = xp.sum(cast(xp.mean(weights, axis=0), design.wide)) / total
+        gram = 2 * C * share * self._all
+        rounding = design.epsilon * xp.linalg.trace(gram)
+        solve = inverse(
+            gram + (penalty + rounding) * identity(design.size, design.features, design.wide)
+        )
+        return lambda R: solve(R.T).T
+
+
+def choose_directions(method: Method, design: Design, k: int) -> Directions:
+    if method not in ("auto", "dense", "conjugate"):
+        raise ValueError(f"method must be 'auto', 'dense' or 'conjugate', got {method!r}.")
+    dense = DenseHost if design.host else DenseDevice
+    if method == "auto":
+        method = "dense" if _dense_is_cheaper(design, k) else "conjugate"
+    return Conjugate(design) if method == "conjugate" else dense(design)
+
+
+def _dense_is_cheaper(design: Design, k: int) -> bool:
+    # Measured. Both need the Gram matrix of all rows to begin with, so that conjugate gradients
+    # can save time only where each of several columns would need its own.
+    if not design.host:
+        return design.D * k <= 5000
+    return (k == 1 or design.D <= 1500) and 8 * k * design.size**2 <= _DENSE_MEMORY
+
+
+def penalty_of(design: Design, C: float) -> Any:
+    """The diagonal that the Hessian adds to the Gram matrix, (size,)."""
+    ones = zeros((design.D,), design.features, design.wide) + 1.0
+    if not design.fit_intercept:
+        return ones
+    # Without active rows nothing would hold the intercept: stay where it is.
+    held = zeros((1,), design.features, design.wide) + 2 * C * design.n * 1e-12
+    return design.xp.concat([ones, held])

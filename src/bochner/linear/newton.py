@@ -1,0 +1,249 @@
+r"""Newton's method for many squared-hinge machines at once.
+
+The loss is quadratic wherever no row crosses the margin, so that Newton's method ends after a few
+steps; along each step the loss is piecewise quadratic, and its minimum is found by Newton's method
+in one dimension, or on a device from a grid of step lengths.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from bochner.engine.arrays import cast, zeros
+from bochner.linear.design import TINY, Design, dot, norm, positive, ratio
+from bochner.linear.directions import DenseDevice, Directions
+
+_LINE_STEPS = 12
+_GRID = 16  # step lengths tried at once on a device
+_LONGEST = 2.0  # of them
+
+
+class Newton:
+    """Newton's method for all columns together."""
+
+    def __init__(self, design: Design, Y: Any, C: Any, directions: Directions) -> None:
+        self.design, self.Y, self.C, self.directions = design, Y, C, directions
+        self.xp = design.xp
+
+    def run(
+        self, V: Any, margins: Any, tol: float | None, max_steps: int
+    ) -> tuple[Any, Any, int, float | None]:
+        """From `V` and its margins: the solution, its margins, steps taken, optimality."""
+        if tol is not None and self.design.host:
+            return self._watched(V, margins, tol, max_steps)
+        return self._run(V, margins, tol, max_steps)
+
+    def _gradient(self, V: Any, margins: Any, Y: Any) -> Any:
+        rest = positive(self.xp, 1 - margins)
+        pull = self.design.adjoint(self.design.weighted(Y * rest))
+        return self._penalised(V) - 2 * self.C * pull
+
+    def _penalised(self, V: Any) -> Any:
+        if not self.design.fit_intercept:
+            return V
+        return self.xp.concat([V[:, :-1], self.xp.zeros_like(V[:, :1])], axis=1)
+
+    def _scale(self, Y: Any) -> Any:
+        """The norm of the gradient at zero."""
+        pull = self.design.adjoint(self.design.weighted(Y))
+        return 2 * self.C * norm(self.xp, pull)
+
+    def _step(self, V: Any, margins: Any, Y: Any, direction: Any) -> tuple[Any, Any]:
+        change = Y * self.design.product(direction)
+        t = self._line(V, margins, direction, change)
+        return V + t * direction, margins + cast(t, margins.dtype) * change
+
+    def _line(self, V: Any, margins: Any, direction: Any, change: Any) -> Any:
+        """The step length that minimises the loss, (k, 1)."""
+        line = Line(self.design, self.C, V, self._penalised(direction), margins, change)
+        return line.watched() if self.design.host else line.unwatched()
+
+    def blind_step(self, V: Any, margins: Any) -> tuple[Any, Any]:
+        """One step of all columns, without looking whether it is needed."""
+        gradient = self._gradient(V, margins, self.Y)
+        nothing, columns = self.xp.zeros_like(gradient[:, :1]), list(range(self.Y.shape[0]))
+        direction = self.directions(self.C, margins < 1, gradient, columns, nothing)
+        return self._step(V, margins, self.Y, direction)
+
+    def _run(
+        self, V: Any, margins: Any, tol: float | None, max_steps: int
+    ) -> tuple[Any, Any, int, Any]:
+        """All columns to the end; the host waits only if there is a `tol`."""
+        xp, Y = self.xp, self.Y
+        columns = list(range(Y.shape[0]))
+        if tol is None:
+            for _ in range(max_steps):
+                V, margins = self.blind_step(V, margins)
+            return V, margins, max_steps, None
+        scale = self._scale(Y)
+        for steps in range(max_steps + 1):
+            gradient = self._gradient(V, margins, Y)
+            optimality = float(xp.max(ratio(xp, norm(xp, gradient), scale)))
+            if steps == max_steps or optimality <= tol:
+                break
+            direction = self.directions(self.C, margins < 1, gradient, columns, 0.3 * tol * scale)
+            if bool(xp.all(self._negligible(V, margins, gradient, direction))):
+                return V, margins, steps, optimality
+            V, margins = self._step(V, margins, Y, direction)
+        if not optimality <= tol:  # larger, or not a number
+            self._warn(optimality, tol, steps)
+        return V, margins, steps, optimality
+
+    def _watched(
+        self, V: Any, margins: Any, tol: float, max_steps: int
+    ) -> tuple[Any, Any, int, float]:
+        """On the host: columns that are done drop out."""
+        Y, scale = self.Y, self._scale(self.Y)
+        V_out, margins_out, optimality = V.copy(), margins.copy(), np.zeros(len(V))
+        columns = np.arange(len(V))
+        failed: list[int] = []
+        for steps in range(max_steps + 1):
+            gradient = self._gradient(V, margins, Y)
+            ratios = ratio(np, norm(np, gradient), scale)[:, 0]
+            done = ratios <= tol
+            if steps == max_steps:
+                failed = list(columns[~done])
+                done[:] = True
+            elif not done.all():
+                active = margins < 1
+                direction = np.zeros_like(V)
+                direction[~done] = self.directions(
+                    self.C,
+                    active[~done],
+                    gradient[~done],
+                    list(columns[~done]),
+                    0.3 * tol * scale[~done],
+                )
+                done |= self._negligible(V, margins, gradient, direction)[:, 0]
+            out = columns[done]
+            V_out[out], margins_out[out], optimality[out] = V[done], margins[done], ratios[done]
+            if done.all():
+                break
+            if done.any():
+                V, margins, Y, scale = (A[~done] for A in (V, margins, Y, scale))
+                direction, columns = direction[~done], columns[~done]
+            V, margins = self._step(V, margins, Y, direction)
+        worst = float(optimality.max())
+        if failed:
+            self._warn(worst, tol, steps)
+        return V_out, margins_out, steps, worst
+
+    def _negligible(self, V: Any, margins: Any, gradient: Any, direction: Any) -> Any:
+        """Whether the gradient is the rounding of its terms, as the predicted decrease tells."""
+        xp, flat = self.xp, self._penalised(V)
+        rest = cast(positive(xp, 1 - margins), self.design.wide)
+        weights = self.design.weights
+        squares = rest**2 if weights is None else rest**2 * cast(weights, rest.dtype)
+        value = dot(xp, V, flat) / 2 + self.C * xp.sum(squares, axis=1, keepdims=True)
+        return -dot(xp, gradient, direction) / 2 <= (10 * self.design.epsilon) ** 2 * value
+
+    def _warn(self, optimality: float, tol: float, steps: int) -> None:
+        warnings.warn(
+            f"the gradient is still {optimality:.1e} of that at zero after {steps} Newton steps, "
+            f"more than tol={tol}: increase max_steps, tol, or the precision of the features.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tuple[Any, Any]:
+    """Newton steps and nothing else, for a caller that repeats them on a device.
+
+    What :func:`solve_squared_hinge` does there with ``tol=None``, without its checks: the host
+    neither waits nor copies, so that the steps can be recorded
+    (:class:`~bochner.engine.replay.Replayed`). Columns of zeros may stand for features to come;
+    their coefficients stay zero.
+
+    Parameters
+    ----------
+    features : array of shape (n, D)
+        On a device.
+    signs : array of shape (n, k)
+        Labels in the features' dtype, -1 or +1.
+    C : float, or array without dimensions
+        Weight of the loss.
+    V : array of shape (k, D + 1)
+        Where to begin: coefficients and, last, the intercepts; float64 where the device has it.
+    n_steps : int
+        How many.
+
+    Returns
+    -------
+    V : array of shape (k, D + 1)
+    margins : array of shape (n, k)
+    """
+    design, Y = Design(features, None, True), signs.T
+    newton = Newton(design, Y, C, DenseDevice(design))
+    V, margins, _, _ = newton.run(V, Y * design.product(V), None, n_steps)
+    return V, margins.T
+
+
+class Line:
+    """The loss along a direction: convex and piecewise quadratic, its slope piecewise linear."""
+
+    def __init__(
+        self, design: Design, C: float, V: Any, direction: Any, margins: Any, change: Any
+    ) -> None:
+        self.xp, self.C, self.wide = design.xp, C, design.wide
+        self.linear = dot(self.xp, V, direction)
+        self.square = dot(self.xp, direction, direction)
+        self.room, self.change = 1 - margins, change
+        self.weighted = design.weighted(change)
+
+    def watched(self) -> Any:
+        """Newton's method within a bracket, as far as needed; NumPy."""
+        steep = self.weighted * self.change
+        t = np.ones_like(self.linear)
+        low, high = np.zeros_like(t), np.full_like(t, np.inf)
+        at_zero = self.linear - 2 * self.C * dot(np, np.maximum(self.room, 0), self.weighted)
+        for _ in range(_LINE_STEPS):
+            rest = self.room - cast(t, self.room.dtype) * self.change
+            loss = dot(np, np.maximum(rest, 0), self.weighted)
+            slope = self.linear + t * self.square - 2 * self.C * loss
+            inside = (rest > 0).astype(rest.dtype)
+            curvature = self.square + 2 * self.C * dot(np, inside, steep) + TINY
+            falling = slope < 0
+            low, high = np.where(falling, t, low), np.where(falling, high, t)
+            guess = t - slope / curvature
+            good = (guess > low) & (guess < high)
+            near = np.abs(slope) <= 0.02 * curvature * t
+            # Where many rows enter at once the curvature alone would call a steep slope near.
+            if np.all(near & (np.abs(slope) <= 0.5 * np.abs(at_zero))):
+                # The next guess is better still; exact if no row crosses between the two.
+                return np.where(good, guess, t)
+            t = np.where(good, guess, np.where(np.isfinite(high), (low + high) / 2, 2 * t))
+        return t
+
+    def unwatched(self) -> Any:
+        """A grid of step lengths at once, then grids inside the interval that holds the zero.
+
+        Few operations, and none that the host must wait for. At the end the slope is taken for
+        linear between two points.
+        """
+        xp = self.xp
+        ones = zeros((1, _GRID), self.linear, self.linear.dtype) + 1.0
+        grid = (xp.cumulative_sum(ones, axis=1) - 1) / (_GRID - 1)
+        low, width = xp.zeros_like(self.linear), xp.zeros_like(self.linear) + _LONGEST
+        for _ in range(2):
+            t = low + width * grid
+            slopes = self._slopes(t)
+            # the last point with a negative slope, but not the last of all
+            before = xp.sum(cast(slopes < 0, xp.int64), axis=1, keepdims=True) - 1
+            before = xp.minimum(xp.maximum(before, xp.zeros_like(before)), 0 * before + _GRID - 2)
+            low, width = xp.take_along_axis(t, before, axis=1), width / (_GRID - 1)
+        first, second = (xp.take_along_axis(slopes, before + offset, axis=1) for offset in (0, 1))
+        share = -first / (second - first + TINY)
+        share = xp.minimum(xp.maximum(share, xp.zeros_like(share)), xp.ones_like(share))
+        return low + share * width
+
+    def _slopes(self, t: Any) -> Any:
+        """Slopes at several step lengths `t`, (k, T)."""
+        xp = self.xp
+        narrow = cast(t, self.room.dtype)
+        rest = self.room[:, None, :] - narrow[:, :, None] * self.change[:, None, :]
+        loss = positive(xp, rest) @ self.weighted[:, :, None]
+        return self.linear + t * self.square - 2 * self.C * cast(loss[:, :, 0], self.wide)
