@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench bench-device format clean
+.PHONY: demo test lint bench format clean
 
 # `make` keeps a stamp per set of extras, so that a second run installs nothing.
 .venv/stamp-%: pyproject.toml

@@ -32,6 +32,8 @@ figure = harmonic_on_sphere(
     ],
 )
 
+figure.savefig("sphere.png")
+
 # %%
 # A linear machine on them.
 machine = LinearSVC(C=10.0, max_iter=20_000).fit(features.transform(X), y)

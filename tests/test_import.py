@@ -15,7 +15,7 @@ SOURCE = Path(bochner.__file__).parent
 LAYERS = [
     ("engine",),
     ("linear",),
-    ("base", "spectral", "spherical", "mercer", "kernels", "guarantees"),
+    ("base", "spectral", "spherical", "mercer", "images", "kernels", "guarantees"),
     ("datasets", "experiments", "plots"),
     ("cli",),
     ("__main__",),
@@ -57,3 +57,34 @@ def test_imports_point_downwards(path):
             continue
         for name in names:
             assert layer(name) <= own, f"{path.name} imports bochner.{name}, which is above it"
+
+
+def test_plain_install_is_enough():
+    """Fitting and transforming NumPy rows needs nothing but the core dependencies."""
+    code = """
+import sys
+
+class Absent:
+    names = {"array_api_compat", "torch", "dask", "matplotlib", "rich", "typer", "pandas"}
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.names:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+import warnings
+import numpy as np
+import bochner
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(100, 3)), np.arange(100) % 2
+for name in bochner.__all__:
+    if name == "ConvolutionalKernelNetwork":
+        continue  # takes images
+    for target in (y, np.arange(100) % 3, X[:, 0] ** 2):
+        getattr(bochner, name)(n_components=4).fit(X, target).transform(X)
+for update in ("corrective", "gradient"):
+    for target in (y, X[:, 0] ** 2):
+        bochner.MarginFourierFeatures(n_components=4, dual_update=update).fit(X, target)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -126,7 +126,7 @@ def take_rows(X: Any, index: NDArray[np.intp]) -> Any:
 
 
 def _namespace(X: Any) -> Any:
-    if isinstance(X, np.ndarray):
+    if isinstance(X, (np.ndarray, np.generic)):
         return np
     from array_api_compat import array_namespace
 

@@ -12,7 +12,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -87,8 +86,8 @@ def ordered_map(
     """
     n_threads = min(n_threads, len(tasks))
     if n_threads <= 1:
-        # A single task may as well have all of BLAS's threads; a single thread was asked for.
-        with single_threaded_blas if len(tasks) > 1 else nullcontext():
+        # A single task is a small one: more threads of BLAS would only wait for each other.
+        with single_threaded_blas:
             yield from map(work, tasks)
         return
 

@@ -102,13 +102,13 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         Rows that take part at all; of more, a random sample. The data player keeps
         ``max_rows * n_components`` numbers during `fit`.
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is.
+        What `y` is. As in scikit-learn, ``"auto"`` takes whole numbers for classes.
     gamma : float, "scale" or "median", default="median"
         Sets the scale: chains start from the frequencies of the gaussian kernel with this
         `gamma`, widened by 1.5. See :class:`FourierFeatures`.
     warm_start : bool, default=False
-        Whether `fit` goes on from the frequencies it has, when `n_components` was increased. The
-        rows must be the same.
+        Whether `fit` goes on from the frequencies it has, when `n_components` was increased (of
+        fewer, the first are kept). The rows must be the same, which only their number shows.
     n_jobs, memory_budget : see :class:`FourierFeatures`
     random_state : int, RandomState instance or None, default=None
         Decides the chains and samples.
@@ -131,6 +131,7 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         far.
     duality_gap_ : float
         The last gap. An estimate, not a proof: the true peak may be higher than the one found.
+        Below zero it says that peaks were missed.
     dual_weights_ : ndarray of shape (n, k)
         The coefficients :math:`\alpha_i y_i` (or residuals) at the end, for the rows that took
         part.
@@ -150,12 +151,13 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
     -----
     What is ``"auto"`` among `dual_update`, `band` and `damping` is chosen by playing short games
     on three quarters of at most 6000 rows and judging them by the others. Give all three to save
-    that time, about a third of the whole with 100 features.
+    that time, about half of the whole with 100 features.
 
     Features learned from rows separate these rows better than new ones. Choose the parameters
     of whatever comes after the map with both in one pipeline, not on features of the same rows.
 
-    Ctrl-C during `fit` keeps the frequencies found so far, with a warning. Callbacks of
+    Ctrl-C during the game keeps the frequencies found so far, with a warning; while settings are
+    tried it ends the fit. Callbacks of
     scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are told of every round.
 
     References
@@ -369,7 +371,7 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
 
         def losses_of(setting: Setting) -> Any:
-            found, _ = play(
+            found, record = play(
                 parts[0],
                 make_player(target, labels[0], setting, self.strength),
                 m,
@@ -378,6 +380,8 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
                 n_threads=self._n_threads(),
                 memory_budget=self.memory_budget,
             )
+            if record.interrupted:
+                raise KeyboardInterrupt  # there is no game yet that could be kept
             W = namespace(labels[0]).concat(found, axis=1)
             return held_out_losses(target, W, parts[0], labels[0], parts[1], labels[1], **options)
 

@@ -58,7 +58,7 @@ class Target:
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only, {classes[0]!r}: there is nothing to tell apart."
+                f"y holds one class only, {classes[0]}: there is nothing to tell apart."
             )
         return cls(classes)
 

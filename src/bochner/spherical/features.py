@@ -132,7 +132,7 @@ class MarginHarmonicFeatures(FeatureMap):
 
     See Also
     --------
-    PosteriorFourierFeatures : Functions on the whole space, reweighted once.
+    MarginFourierFeatures : The same game over cosines and sines of the whole space.
 
     Notes
     -----
