@@ -37,7 +37,7 @@ def test_plan():
             for method in ("LandmarkSimilarities", "LandmarkSimilarities, plain")
         ),
         "MarginHarmonicFeatures with 200 columns would take a search for each, in 13 dimensions; "
-        "the most is 128",
+        "the most is 64",
         "Nystroem with 200 columns needs as many training rows, there are 134",
     ]
     assert len(comparison.plan(["MarginHarmonicFeatures"], [200], 1, (178, 10))[0]) == 1

@@ -33,7 +33,7 @@ from bochner.spherical.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
 
 EXACT = "exact SVC"
 SPHERE = "MarginHarmonicFeatures"
-MOST_ZONAL = 128
+MOST_ZONAL = 64
 
 
 def _on_the_sphere(*, n_components: int, gamma: float, random_state: int) -> Any:
