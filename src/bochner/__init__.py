@@ -1,5 +1,6 @@
 """Kernels that are learned: fast feature maps for scikit-learn."""
 
+from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.mercer.features import MercerFeatures
 from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
@@ -10,6 +11,7 @@ from bochner.spherical.features import MarginHarmonicFeatures
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "ConvolutionalKernelNetwork",
     "FourierFeatures",
     "LandmarkSimilarities",
     "MarginFourierFeatures",

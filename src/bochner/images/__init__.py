@@ -1,0 +1,1 @@
+"""Convolutional kernel networks: image features from kernels between patches."""

@@ -1,0 +1,128 @@
+"""Gaussian bumps around centres, and features that are linear combinations of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ive
+
+from bochner.engine.arrays import convert, namespace
+
+
+@dataclass(frozen=True, eq=False)
+class Bumps:
+    r"""The map :math:`u \mapsto B\, [e^{-\gamma |u - w_1|^2}, e^{-\gamma |u - w_2|^2}, \dots]`.
+
+    Both the Nystroem map and the original map of convolutional kernel networks are of this form:
+    the first with the inverse root of the kernel matrix of the centres as `B`, the second with a
+    diagonal `B`.
+
+    Parameters
+    ----------
+    centers : float64 array of shape (m, d)
+        The centres :math:`w_l`.
+    gamma : float
+        How narrow the bumps are.
+    mix : float64 array of shape (maps, m) or (m,)
+        The matrix `B`, or its diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.bumps import Bumps
+    >>> bumps = Bumps(np.eye(2), 1.0, np.array([1.0, 3.0]))
+    >>> bumps(np.array([[1.0, 0.0]])).round(3)
+    array([[1.   , 0.406]])
+    """
+
+    centers: NDArray[np.float64]
+    gamma: float
+    mix: NDArray[np.float64]
+
+    @property
+    def n_maps(self) -> int:
+        """Number of features."""
+        return int(self.mix.shape[0])
+
+    def __call__(self, U: Any) -> Any:
+        """The features of the rows of `U`, where they are and in their dtype."""
+        values = gaussian_bumps(U, self.centers, self.gamma)
+        mix = convert(self.mix, U)
+        return values @ mix.T if mix.ndim == 2 else values * mix
+
+
+def gaussian_bumps(U: Any, centers: Any, gamma: float) -> Any:
+    r"""The values :math:`e^{-\gamma |u_i - w_l|^2}`, of shape (n, m).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.bumps import gaussian_bumps
+    >>> gaussian_bumps(np.array([[0.0], [1.0]]), np.array([[1.0]]), 2.0).round(3)
+    array([[0.135],
+           [1.   ]])
+    """
+    xp = namespace(U)
+    centers = convert(centers, U)
+    exponents = U @ (2.0 * gamma * centers.T)
+    exponents -= gamma * xp.sum(U * U, axis=1)[:, None]
+    exponents -= gamma * xp.sum(centers * centers, axis=1)[None, :]
+    return np.exp(exponents, out=exponents) if xp is np else xp.exp(exponents)
+
+
+def nystroem_bumps(landmarks: NDArray[Any], gamma: float, dtype: Any) -> Bumps:
+    r"""The Nystroem map of the gaussian kernel, with `B` a pseudo-inverse root.
+
+    :math:`B = K^{-1/2}` for the kernel matrix `K` of the landmarks, without the eigenvalues below
+    what `dtype` resolves: rows evaluated in that dtype carry an error of its precision, which the
+    root of a smaller eigenvalue would make larger than the kernel itself.
+
+    Parameters
+    ----------
+    landmarks : array of shape (m, d)
+    gamma : float
+    dtype : dtype
+        Of the rows that it will be used for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.bumps import nystroem_bumps
+    >>> U = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> phi = nystroem_bumps(U, 0.5, np.float64)(U)
+    >>> (phi @ phi.T).round(3)
+    array([[1.   , 0.368, 0.368],
+           [0.368, 1.   , 1.   ],
+           [0.368, 1.   , 1.   ]])
+    """
+    landmarks = np.asarray(landmarks, np.float64)
+    values, vectors = np.linalg.eigh(gaussian_bumps(landmarks, landmarks, gamma))
+    kept = values > values[-1] * len(values) * np.finfo(dtype).eps
+    vectors = vectors[:, kept]
+    return Bumps(landmarks, gamma, (vectors / np.sqrt(values[kept])) @ vectors.T)
+
+
+def orientation_bumps(n_orientations: int) -> Bumps:
+    r"""The features of directions in the plane that gradient maps are made of.
+
+    With :math:`\sigma^2 = (1 - \cos \tau)^2 + \sin^2 \tau` for the angle :math:`\tau = 2 \pi / n`
+    between neighbours, :math:`\sqrt{\eta}\, e^{-|u - w_l|^2 / \sigma^2}`. The mean square of all
+    of them over the circle, which is 1, is :math:`\eta\, n\, e^{-4 / \sigma^2} I_0(4 / \sigma^2)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.bumps import orientation_bumps
+    >>> phi = orientation_bumps(12)(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> (phi @ phi.T).round(3)
+    array([[1.018, 0.015],
+           [0.015, 1.018]])
+    """
+    angles = 2 * np.pi * np.arange(n_orientations) / n_orientations
+    variance = float(2 - 2 * np.cos(2 * np.pi / n_orientations))
+    weight = 1 / (n_orientations * ive(0, 4 / variance))
+    centers = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return Bumps(centers, 1 / variance, np.full(n_orientations, weight**0.5))

@@ -1,0 +1,143 @@
+"""A fitted layer applied to maps: patches, features, pooling, within a given memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bochner.engine.arrays import is_host, namespace, zeros
+from bochner.engine.threads import default_threads, ordered_map
+from bochner.images.layers import GradientLayer, Layer
+from bochner.images.patches import (
+    extract_patches,
+    gradients,
+    normalize_patches,
+    pool_with,
+    pooling_matrix,
+)
+
+_BLOCK_BYTES = 2**24  # of a thread on the host; larger blocks leave its cache
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLayer:
+    """A layer, with the map of its patches.
+
+    Parameters
+    ----------
+    layer : PatchLayer or GradientLayer
+    center : bool
+        Whether patch means are subtracted.
+    xi : callable
+        Rows of directions to rows of features.
+    n_maps : int
+        Number of features of one patch.
+    threads : bool, default=True
+        Whether `xi` may be called by several threads at once.
+    """
+
+    layer: Layer
+    center: bool
+    xi: Callable[[Any], Any]
+    n_maps: int
+    threads: bool = True
+
+    def shape_after(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Height, width and channels of the result for maps of a given shape."""
+        rows, columns, channels = positions(self.layer, shape)
+        stride = self.layer.stride
+        groups = channels if isinstance(self.layer, GradientLayer) else 1
+        return -(-rows // stride), -(-columns // stride), groups * self.n_maps
+
+    def __call__(self, maps: Any, memory_budget: int, n_threads: int | None = 1) -> Any:
+        """The layer's output; scratch memory stays below `memory_budget` where a row allows it.
+
+        Parameters
+        ----------
+        maps : array of shape (n, height, width, channels)
+        memory_budget : int
+            Bytes. The least that is possible is what the patches of one row of one image need.
+        n_threads : int or None, default=1
+            CPU threads; None is as many as BLAS may use. The result does not depend on it.
+
+        Returns
+        -------
+        array of shape (n, rows, columns, maps)
+        """
+        n, _, _, channels = maps.shape
+        gradient = isinstance(self.layer, GradientLayer)
+        rows, columns, _ = positions(self.layer, maps.shape[1:])
+        groups = channels if gradient else 1
+        patch = patch_side(self.layer)
+        down = pooling_matrix(rows, self.layer.stride, self.layer.width, self.layer.radius)
+        across = pooling_matrix(columns, self.layer.stride, self.layer.width, self.layer.radius)
+        d = 2 * channels if gradient else patch * patch * channels
+        one_row = columns * item_size(maps) * (4 * d + 4 * groups * self.n_maps)
+        threads = default_threads() if n_threads is None else n_threads
+        allowed = memory_budget
+        if is_host(maps):
+            # fixed by the budget alone, so that threads do not change the result
+            allowed = max(1, min(memory_budget // 4, _BLOCK_BYTES))
+            threads = min(threads, max(1, memory_budget // allowed))
+        if not (is_host(maps) and self.threads):
+            threads = 1
+        height = int(np.clip(allowed // one_row, 1, rows))
+        count = int(np.clip(allowed // (one_row * rows), 1, n))
+        shape = (n, down.shape[0], across.shape[0], groups * self.n_maps)
+        out = zeros(shape, maps, maps.dtype)
+
+        def add(start: int) -> None:
+            end = min(start + count, n)
+            block = maps[start:end, ...]
+            block = gradients(block) if gradient else block
+            for top in range(0, rows, height):
+                bottom = min(top + height, rows)
+                # only some centres look at these rows
+                seen = np.flatnonzero(down[:, top:bottom].any(axis=1))
+                if len(seen):
+                    zeta = self._features(block[:, top : bottom + patch - 1, ...], patch, groups)
+                    low, high = int(seen[0]), int(seen[-1]) + 1
+                    pooled = pool_with(zeta, down[low:high, top:bottom], across)
+                    out[start:end, low:high, ...] += pooled
+
+        for _ in ordered_map(add, range(0, n, count), threads):
+            pass
+        return out
+
+    def _features(self, block: Any, patch: int, groups: int) -> Any:
+        """The features of every patch times its norm."""
+        xp = namespace(block)
+        patches = extract_patches(block, patch)
+        n, rows, columns, d = patches.shape
+        patches = xp.reshape(patches, (n * rows * columns * groups, d // groups))
+        directions, norms = normalize_patches(patches, block.shape[3], center=self.center)
+        shape = (n, rows, columns, groups * self.n_maps)
+        if is_host(block):
+            some = np.flatnonzero(norms)
+            if len(some) < len(norms):  # flat parts of an image cost nothing
+                result = np.zeros((len(norms), self.n_maps), block.dtype)
+                if len(some):
+                    found = self.xi(directions[some])
+                    found *= norms[some, None]
+                    result[some] = found
+                return result.reshape(shape)
+        return xp.reshape(self.xi(directions) * norms[:, None], shape)
+
+
+def patch_side(layer: Layer) -> int:
+    """Side of the layer's patches."""
+    return 1 if isinstance(layer, GradientLayer) else layer.patch
+
+
+def positions(layer: Layer, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Rows and columns of patches in maps of a given shape, and the channels of the maps."""
+    side = patch_side(layer)
+    return shape[0] - side + 1, shape[1] - side + 1, shape[2]
+
+
+def item_size(array: Any) -> int:
+    """Bytes of a number."""
+    return 4 if str(array.dtype).endswith("float32") else 8

@@ -1,0 +1,211 @@
+"""The original map of convolutional kernel networks: centres and weights found by L-BFGS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.utils import gen_batches
+from threadpoolctl import threadpool_limits
+
+from bochner.engine.threads import default_threads, ordered_map, single_threaded_blas
+from bochner.images.bumps import Bumps
+
+Float = NDArray[np.float64]
+
+_BATCH_BYTES = 2**22
+_KMEANS_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class OptimizedMap:
+    """How the original map is fitted.
+
+    Parameters
+    ----------
+    n_pairs : int, default=100000
+        Pairs of patches on which the kernel is compared. The papers use 300000.
+    max_iter : int, default=100
+        Iterations of L-BFGS-B.
+
+    Examples
+    --------
+    >>> from bochner.images.optimized import OptimizedMap
+    >>> OptimizedMap(max_iter=20)
+    OptimizedMap(n_pairs=100000, max_iter=20)
+    """
+
+    n_pairs: int = 100_000
+    max_iter: int = 100
+
+    def __post_init__(self) -> None:
+        for name, value in (("n_pairs", self.n_pairs), ("max_iter", self.max_iter)):
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+
+
+def pair_loss(
+    centers: Float,
+    weights: Float,
+    sums: Any,
+    squares: Any,
+    kernel: Any,
+    gamma: float,
+    n_threads: int = 1,
+) -> tuple[float, Float, Float]:
+    r"""The squared error of the map on pairs of rows, and its gradient.
+
+    .. math::
+
+        \frac{1}{n} \sum_i \Bigl( k(u_i, u_i') - \sum_l \eta_l\, e^{-2 \gamma |u_i - w_l|^2}\,
+        e^{-2 \gamma |u_i' - w_l|^2} \Bigr)^2 , \qquad k(u, u') = e^{-\gamma |u - u'|^2},
+
+    with :math:`\gamma = 1 / (2 \sigma^2)`. A product of bumps depends on a pair through
+    :math:`u + u'` and :math:`|u|^2 + |u'|^2` only, so that one matrix product serves both rows.
+
+    Parameters
+    ----------
+    centers : array of shape (m, d)
+        The centres :math:`w_l`.
+    weights : array of shape (m,)
+        The weights :math:`\eta_l`.
+    sums : array of shape (n, d)
+        :math:`u_i + u_i'`.
+    squares : array of shape (n,)
+        :math:`|u_i|^2 + |u_i'|^2`.
+    kernel : array of shape (n,)
+        The kernel of every pair.
+    gamma : float
+    n_threads : int, default=1
+        The result does not depend on it.
+
+    Returns
+    -------
+    loss : float
+    by_center : float64 array of shape (m, d)
+    by_weight : float64 array of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.optimized import pair_loss
+    >>> u = np.array([[1.0]])
+    >>> loss, *slopes = pair_loss(u, np.ones(1), u + u, 2 * u[0], np.ones(1), 0.5)
+    >>> loss, [float(abs(slope).max()) for slope in slopes]
+    (0.0, [0.0, 0.0])
+    """
+    n, d = sums.shape
+    m = len(weights)
+    lengths = 2 * (centers * centers).sum(axis=1)
+
+    def part(rows: slice) -> tuple[float, Float, Float, Float]:
+        products = sums[rows] @ (4 * gamma * centers.T)
+        products -= 2 * gamma * (squares[rows][:, None] + lengths)
+        np.exp(products, out=products)
+        missed = kernel[rows] - products @ weights
+        by_weight = missed @ products
+        products *= missed[:, None]
+        return float(missed @ missed), by_weight, products.T @ sums[rows], products.sum(axis=0)
+
+    loss, by_weight, moved, mass = 0.0, np.zeros(m), np.zeros((m, d)), np.zeros(m)
+    batches = list(gen_batches(n, max(1, _BATCH_BYTES // (8 * (m + d)))))
+    for one in ordered_map(part, batches, n_threads):
+        loss += one[0]
+        by_weight += one[1]
+        moved += one[2]
+        mass += one[3]
+    by_center = -4 * gamma * weights[:, None] * (moved - 2 * mass[:, None] * centers)
+    return loss / n, 2 / n * by_center, -2 / n * by_weight
+
+
+def fit_optimized(
+    U: Any,
+    n_maps: int,
+    gamma: float,
+    settings: OptimizedMap,
+    random_state: RandomState,
+    n_threads: int | None = None,
+) -> Bumps:
+    r"""Fit the original map to random pairs of rows.
+
+    The features are :math:`\sqrt{\eta_l}\, e^{-|u - w_l|^2 / \sigma^2}` with :math:`\eta \ge 0`,
+    from centres of k-means and one weight for all, improved by L-BFGS-B until it stops or
+    `settings` says so. A local minimum of :func:`pair_loss`, not the best one.
+
+    Parameters
+    ----------
+    U : array of shape (n, d)
+        Rows, at least `n_maps` of them and two.
+    n_maps : int
+        Number of features.
+    gamma : float
+        Of the kernel ``exp(-gamma |u - u'|^2)``.
+    settings : OptimizedMap
+    random_state : RandomState
+        Draws the pairs and starts k-means.
+    n_threads : int or None, default=None
+        CPU threads; None is as many as BLAS may use.
+
+    Returns
+    -------
+    Bumps
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.optimized import OptimizedMap, fit_optimized
+    >>> angles = np.linspace(0, 3, 50)
+    >>> U = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    >>> phi = fit_optimized(U, 6, 1.0, OptimizedMap(1000), np.random.RandomState(0))(U)
+    >>> kernel = np.exp(2 * (U @ U.T) - 2)
+    >>> bool(abs(phi @ phi.T - kernel).max() < 0.05)
+    True
+    """
+    n = len(U)
+    first = random_state.randint(n, size=settings.n_pairs)
+    second = (first + random_state.randint(1, n, size=settings.n_pairs)) % n
+    sums = np.empty((settings.n_pairs, U.shape[1]))
+    squares, kernel = np.empty(settings.n_pairs), np.empty(settings.n_pairs)
+    for rows in gen_batches(settings.n_pairs, max(1, _BATCH_BYTES // (16 * U.shape[1]))):
+        one, other = U[first[rows]].astype(np.float64), U[second[rows]].astype(np.float64)
+        sums[rows] = one + other
+        squares[rows] = (one * one).sum(axis=1) + (other * other).sum(axis=1)
+        kernel[rows] = np.exp(-gamma * ((one - other) ** 2).sum(axis=1))
+    chosen = random_state.permutation(n)[: max(_KMEANS_ROWS, n_maps)]
+    # so few rows are clustered faster than threads are woken
+    with threadpool_limits(limits=1):
+        means = MiniBatchKMeans(
+            n_maps, n_init=1, batch_size=max(1024, 4 * n_maps), random_state=random_state
+        ).fit(U[chosen].astype(np.float64))
+    start = means.cluster_centers_
+    n_threads = default_threads() if n_threads is None else n_threads
+    size = n_maps * U.shape[1]
+
+    def loss_of(centers: Float, weights: Float) -> tuple[float, Float, Float]:
+        return pair_loss(centers, weights, sums, squares, kernel, gamma, n_threads)
+
+    def objective(values: Float) -> tuple[float, Float]:
+        loss, by_center, by_weight = loss_of(values[:size].reshape(n_maps, -1), values[size:])
+        return loss, np.concatenate([by_center.ravel(), by_weight])
+
+    # SciPy's BLAS and NumPy's would wait for each other's threads.
+    with single_threaded_blas:
+        # one weight for all: the least-squares one, from the parabola through 0 and 1
+        at_zero, _, slope = loss_of(start, np.zeros(n_maps))
+        at_one, _, _ = loss_of(start, np.ones(n_maps))
+        curvature = at_one - at_zero - slope.sum()
+        weight = max(0.0, -slope.sum() / (2 * curvature)) if curvature > 0 else 1.0
+        found = minimize(
+            objective,
+            np.concatenate([start.ravel(), np.full(n_maps, weight)]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(None, None)] * size + [(0, None)] * n_maps,
+            options={"maxiter": settings.max_iter, "ftol": 1e-10, "gtol": 1e-9},
+        ).x
+    return Bumps(found[:size].reshape(n_maps, -1), 2 * gamma, np.sqrt(found[size:]))

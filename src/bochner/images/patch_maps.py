@@ -1,0 +1,189 @@
+"""The feature map of a layer's patches: its bandwidth, and how it is fitted."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
+from sklearn.utils import gen_batches
+
+from bochner.engine.arrays import convert, is_host
+from bochner.engine.summaries import to_numpy
+from bochner.images.bumps import Bumps, nystroem_bumps
+from bochner.images.optimized import OptimizedMap, fit_optimized
+from bochner.mercer.features import MercerFeatures, MercerWarning
+from bochner.spectral.features import FourierFeatures
+
+OURS = (FourierFeatures, MercerFeatures)
+
+_PAIRS = 100_000
+_BATCH_BYTES = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class PatchMap:
+    """A fitted map of the directions of patches.
+
+    Parameters
+    ----------
+    estimator : object
+        What was fitted: a transformer, or the :class:`Bumps` themselves.
+    bumps : Bumps or None
+        The map, where it is made of bumps.
+    n_maps : int
+        Number of features.
+    """
+
+    estimator: Any
+    bumps: Bumps | None
+    n_maps: int
+
+    @property
+    def threads(self) -> bool:
+        """Whether several threads may call it at once."""
+        return self.bumps is not None or isinstance(self.estimator, OURS)
+
+    def __call__(self, U: Any) -> Any:
+        """The features of the rows of `U`, where they are and in their dtype."""
+        if self.bumps is not None:
+            return self.bumps(U)
+        if is_host(U) or isinstance(self.estimator, OURS):
+            return self.estimator.transform(U)
+        return convert(self.estimator.transform(to_numpy(U)), U)
+
+
+def squared_scale(U: Any, quantile: float, random_state: RandomState) -> float:
+    r"""A quantile of :math:`|u_i - u_j|^2` over 100000 random pairs of different rows.
+
+    Where that is zero because rows are repeated, the quantile of the distances that are not zero
+    (to the precision of the dtype); zero if all are.
+
+    Parameters
+    ----------
+    U : array of shape (n, d)
+        Rows of length one; at least two.
+    quantile : float
+        From 0 to 1.
+    random_state : RandomState
+        Draws the pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.patch_maps import squared_scale
+    >>> U = np.array([[1.0, 0.0]] * 9 + [[0.0, 1.0]])
+    >>> squared_scale(U, 0.1, np.random.RandomState(0))
+    2.0
+    """
+    n = len(U)
+    first = random_state.randint(n, size=_PAIRS)
+    second = (first + random_state.randint(1, n, size=_PAIRS)) % n
+    distances = np.empty(_PAIRS)
+    for rows in gen_batches(_PAIRS, max(1, _BATCH_BYTES // (8 * U.shape[1]))):
+        apart = U[first[rows]] - U[second[rows]]
+        distances[rows] = np.einsum("ij,ij->i", apart, apart, dtype=np.float64)
+    distances[distances <= (16 * np.finfo(U.dtype).eps) ** 2] = 0.0
+    found = float(np.quantile(distances, quantile))
+    if found == 0 and (distances > 0).any():
+        found = float(np.quantile(distances[distances > 0], quantile))
+    return found
+
+
+def fit_patch_map(
+    U: Any,
+    approximation: Any,
+    n_maps: int | None,
+    gamma: float | None,
+    random_state: RandomState,
+    *,
+    n_threads: int | None = None,
+    memory_budget: int = 2**30,
+) -> PatchMap:
+    """Fit an approximation of ``exp(-gamma |u - u'|^2)`` to directions of patches.
+
+    Parameters
+    ----------
+    U : NumPy array of shape (n, d)
+        Directions.
+    approximation : str, OptimizedMap or transformer
+        A transformer is cloned, and given `n_maps` as its ``n_components``, `gamma`, and a seed
+        for a ``random_state`` of None, where it has such parameters.
+    n_maps : int or None
+        Number of features; None leaves it to the transformer.
+    gamma : float or None
+        The bandwidth; None leaves it to the transformer.
+    random_state : RandomState
+    n_threads : int or None
+        CPU threads of the fit.
+    memory_budget : int
+        Bytes.
+
+    Returns
+    -------
+    PatchMap
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.patch_maps import fit_patch_map
+    >>> U = np.eye(5)
+    >>> phi = fit_patch_map(U, "nystroem", 5, 0.5, np.random.RandomState(0))(U)
+    >>> (phi @ phi.T)[0, :2].round(3)
+    array([1.   , 0.368])
+    """
+    seed = int(random_state.randint(2**31 - 1))
+    if approximation == "optimized":
+        approximation = OptimizedMap()
+    if isinstance(approximation, OptimizedMap):
+        assert n_maps is not None
+        assert gamma is not None
+        _enough(U, n_maps, "optimized")
+        most = max(1, memory_budget // (4 * 8 * (U.shape[1] + 2)))
+        settings = OptimizedMap(min(approximation.n_pairs, most), approximation.max_iter)
+        bumps = fit_optimized(U, n_maps, gamma, settings, RandomState(seed), n_threads)
+        return PatchMap(bumps, bumps, n_maps)
+    if approximation == "nystroem":
+        assert n_maps is not None
+        _enough(U, n_maps, "nystroem")
+        landmarks = U[RandomState(seed).permutation(len(U))[:n_maps]].astype(np.float64)
+        nystroem = Nystroem(gamma=gamma, n_components=n_maps, random_state=seed).fit(landmarks)
+        # its own map multiplies rounding errors of float32 by up to a million
+        bumps = nystroem_bumps(nystroem.components_, nystroem.gamma, U.dtype)
+        return PatchMap(nystroem, bumps, n_maps)
+    if approximation == "fourier":
+        if n_maps is not None and n_maps % 2:
+            raise ValueError(
+                f"maps={n_maps}, but approximation='fourier' needs an even number: each frequency "
+                "gives a cosine and a sine."
+            )
+        approximation = FourierFeatures()
+    elif approximation == "mercer":
+        approximation = MercerFeatures()
+    estimator = clone(approximation)
+    known = estimator.get_params(deep=False)
+    given = {"n_components": n_maps, "gamma": gamma}
+    if known.get("random_state", seed) is None:
+        given["random_state"] = seed
+    if isinstance(estimator, OURS):
+        given["n_jobs"] = 1  # the layer calls it from several threads
+    estimator.set_params(
+        **{name: value for name, value in given.items() if name in known and value is not None}
+    )
+    with warnings.catch_warnings():
+        # The architecture fixes width and bandwidth; captured_mass_ tells what is missed.
+        warnings.simplefilter("ignore", MercerWarning)
+        estimator.fit(U)
+    return PatchMap(estimator, None, int(estimator.transform(U[:1]).shape[1]))
+
+
+def _enough(U: Any, n_maps: int, approximation: str) -> None:
+    if len(U) < n_maps:
+        raise ValueError(
+            f"maps={n_maps} with approximation={approximation!r} needs at least as many patches "
+            f"that are not zero, got {len(U)}: use fewer maps or more images."
+        )

@@ -1,0 +1,223 @@
+"""Patches of images: cut out, normalised, pooled; and the gradient of an image.
+
+Images and the maps made of them have the shape (n, height, width, channels). Everything works on
+NumPy arrays and on arrays of any array-API library, where they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.engine.arrays import convert, namespace
+
+SMALLEST_NORM = 1e-6  # patches below it, or below it relative to what was subtracted, are zero
+
+
+def extract_patches(maps: Any, patch: int) -> Any:
+    """All `patch` x `patch` patches inside the maps, without padding.
+
+    Parameters
+    ----------
+    maps : array of shape (n, height, width, channels)
+    patch : int
+        Side of a patch, at most the height and the width.
+
+    Returns
+    -------
+    array of shape (n, height - patch + 1, width - patch + 1, patch * patch * channels)
+        Row by row of the patch, the channels of a pixel side by side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.patches import extract_patches
+    >>> extract_patches(np.arange(6.0).reshape(1, 2, 3, 1), 2)[0, 0]
+    array([[0., 1., 3., 4.],
+           [1., 2., 4., 5.]])
+    """
+    if patch == 1:
+        return maps
+    height, width = maps.shape[1] - patch + 1, maps.shape[2] - patch + 1
+    parts = [maps[:, i : i + height, j : j + width, :] for i in range(patch) for j in range(patch)]
+    return namespace(maps).concat(parts, axis=-1)
+
+
+def normalize_patches(patches: Any, channels: int, *, center: bool) -> tuple[Any, Any]:
+    r"""Directions :math:`u = p / |p|` and norms :math:`r = |p|` of patches.
+
+    Parameters
+    ----------
+    patches : array of shape (n, pixels * channels)
+        Patches, one a row, the channels of a pixel side by side.
+    channels : int
+        Number of channels.
+    center : bool
+        Whether the mean of the patch is subtracted first, in every channel on its own.
+
+    Returns
+    -------
+    directions : array of shape (n, pixels * channels)
+    norms : array of shape (n,)
+        Both are exactly 0 where the norm is below 1e-6, or below 1e-6 of the norm before the
+        mean was subtracted: that is rounding, not a pattern.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.patches import normalize_patches
+    >>> directions, norms = normalize_patches(np.array([[5.0, 1.0], [7.0, 7.0]]), 1, center=True)
+    >>> directions.round(3), norms.round(3)
+    (array([[ 0.707, -0.707],
+           [ 0.   ,  0.   ]]), array([2.828, 0.   ]))
+    """
+    xp = namespace(patches)
+    n, d = patches.shape
+    removed = None
+    if center:
+        pixels = d // channels
+        split = xp.reshape(patches, (n, pixels, channels))
+        mean = xp.mean(split, axis=1, keepdims=True)
+        patches = xp.reshape(split - mean, (n, d))
+        removed = pixels * xp.sum(mean * mean, axis=(1, 2))
+    squares = xp.sum(patches * patches, axis=1)
+    norms = xp.sqrt(squares)
+    nothing = norms < SMALLEST_NORM
+    if removed is not None:
+        nothing = nothing | (norms < SMALLEST_NORM * xp.sqrt(squares + removed))
+    directions = patches / xp.where(nothing, xp.ones_like(norms), norms)[:, None]
+    directions = xp.where(nothing[:, None], xp.zeros_like(directions), directions)
+    return directions, xp.where(nothing, xp.zeros_like(norms), norms)
+
+
+def pooling_matrix(
+    size: int, stride: int, width: float | None = None, radius: int | None = None
+) -> NDArray[np.float64]:
+    r"""Gaussian pooling along one axis, as a matrix.
+
+    .. math:: A_{cz} = e^{-(z - c)^2 / \beta^2} \text{ where } |z - c| \le \text{radius}, \text{
+              otherwise } 0,
+
+    for positions ``z = 0, ..., size - 1`` and centres ``c = 0, stride, 2 stride, ...`` among
+    them.
+
+    Parameters
+    ----------
+    size : int
+        Number of positions.
+    stride : int
+        Distance of the centres.
+    width : float, default=`stride`
+        The width :math:`\beta` of the gaussian.
+    radius : int, default=`stride`
+        How far a centre looks.
+
+    Returns
+    -------
+    float64 array of shape (ceil(size / stride), size)
+
+    Notes
+    -----
+    The sum over centres is a quadrature of an integral over the line: with a `width` of at least
+    the stride and a radius of several widths, away from the border,
+
+    .. math:: \sum_c A_{cz} A_{cz'} \approx \frac{\beta}{s} \sqrt{\frac{\pi}{2}}\,
+              e^{-(z - z')^2 / (2 \beta^2)} .
+
+    Examples
+    --------
+    >>> from bochner.images.patches import pooling_matrix
+    >>> pooling_matrix(4, 2).round(3)
+    array([[1.   , 0.779, 0.368, 0.   ],
+           [0.368, 0.779, 1.   , 0.779]])
+    """
+    width = float(stride) if width is None else width
+    radius = stride if radius is None else radius
+    distance = np.arange(size)[None, :] - np.arange(0, size, stride)[:, None]
+    return np.where(np.abs(distance) <= radius, np.exp(-((distance / width) ** 2)), 0.0)
+
+
+def pool(maps: Any, stride: int, width: float | None = None, radius: int | None = None) -> Any:
+    r"""Gaussian pooling :math:`\sum_z e^{-|z - c|^2 / \beta^2}\, \zeta(z)` at every centre `c`.
+
+    Parameters
+    ----------
+    maps : array of shape (n, height, width, channels)
+    stride, width, radius : see :func:`pooling_matrix`
+        The same along both axes.
+
+    Returns
+    -------
+    array of shape (n, ceil(height / stride), ceil(width / stride), channels)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.patches import pool
+    >>> pool(np.ones((1, 4, 4, 1)), 2)[0, :, :, 0].round(3)
+    array([[4.608, 6.28 ],
+           [6.28 , 8.558]])
+    """
+    _, rows, columns, _ = maps.shape
+    down = pooling_matrix(rows, stride, width, radius)
+    across = pooling_matrix(columns, stride, width, radius)
+    return pool_with(maps, down, across)
+
+
+def pool_with(maps: Any, down: NDArray[np.float64], across: NDArray[np.float64]) -> Any:
+    """Pooling by given matrices, one for every axis of the image."""
+    xp = namespace(maps)
+    n, rows, _, channels = maps.shape
+    pooled = xp.matmul(convert(across, maps), maps)
+    pooled = xp.reshape(pooled, (n, rows, across.shape[0] * channels))
+    pooled = xp.matmul(convert(down, maps), pooled)
+    return xp.reshape(pooled, (n, down.shape[0], across.shape[0], channels))
+
+
+def gradients(images: Any) -> Any:
+    """The gradient of every channel: central differences, one-sided at the border.
+
+    Parameters
+    ----------
+    images : array of shape (n, height, width, channels)
+        At least 2 x 2 pixels.
+
+    Returns
+    -------
+    array of shape (n, height, width, 2 * channels)
+        For every channel the slope down and the slope across.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.images.patches import gradients
+    >>> gradients(np.array([[0.0, 1.0, 4.0], [0.0, 1.0, 4.0]])[None, :, :, None])[0, 0]
+    array([[0., 1.],
+           [0., 2.],
+           [0., 3.]])
+    """
+    xp = namespace(images)
+    n, rows, columns, channels = images.shape
+    if rows < 2 or columns < 2:
+        raise ValueError(
+            f"a gradient needs images of at least 2 x 2 pixels, got {rows} x {columns}."
+        )
+    down = xp.concat(
+        [
+            images[:, 1:2, :, :] - images[:, 0:1, :, :],
+            (images[:, 2:, :, :] - images[:, :-2, :, :]) / 2,
+            images[:, -1:, :, :] - images[:, -2:-1, :, :],
+        ],
+        axis=1,
+    )
+    across = xp.concat(
+        [
+            images[:, :, 1:2, :] - images[:, :, 0:1, :],
+            (images[:, :, 2:, :] - images[:, :, :-2, :]) / 2,
+            images[:, :, -1:, :] - images[:, :, -2:-1, :],
+        ],
+        axis=2,
+    )
+    return xp.reshape(xp.stack([down, across], axis=-1), (n, rows, columns, 2 * channels))
