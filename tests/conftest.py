@@ -5,6 +5,10 @@ import pytest
 from hypothesis import settings
 
 
+# What the user has downloaded before must not decide a test.
+os.environ["BOCHNER_CACHE"] = os.path.join(os.path.dirname(__file__), "no-such-folder")
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)

@@ -16,8 +16,9 @@ LAYERS = [
     ("engine",),
     ("linear",),
     ("base", "spectral", "spherical", "mercer", "images", "kernels", "guarantees"),
+    ("models",),
     ("datasets", "experiments", "plots"),
-    ("cli",),
+    ("cli", "commands", "report"),
     ("__main__",),
 ]
 

@@ -217,7 +217,7 @@ def test_table1_report():
         )
         for seed in range(2)
     ]
-    text = bullins_tables.table1_report(results)
+    text = bullins_tables.REPORTS["table1"](results)
     assert "mean ± standard error over 2 seeds\n" in text
     assert re.search(
         r"mnist49 +100 +93.00 ± 0.00 +99.00 ± 0.00 +0.50 ± 0.00 +87.72 +88.42 +93.02\n", text
@@ -233,13 +233,13 @@ def test_table1_report():
 
 def test_a_mean_that_prints_as_the_published_figure_has_reached_it():
     results = [result("mnist49", OURS, 100, score=0.9302 - 1e-9)]
-    assert "1 with 100 columns" in bullins_tables.table1_report(results)
+    assert "1 with 100 columns" in bullins_tables.REPORTS["table1"](results)
     results = [result("mnist49", OURS, 100, score=0.9301)]
-    assert "0 with 100 columns" in bullins_tables.table1_report(results)
+    assert "0 with 100 columns" in bullins_tables.REPORTS["table1"](results)
 
 
 def test_report_without_ours():
-    text = bullins_tables.table1_report([result("mnist49", RANDOM, 300)])
+    text = bullins_tables.REPORTS["table1"]([result("mnist49", RANDOM, 300)])
     assert re.search(r"mnist49 +300 +90.00 +- +- +- +- +-\n", text)
     assert "learned features:" not in text
 
@@ -250,7 +250,7 @@ def test_reports_of_the_other_studies():
         for method, width in ((RANDOM, 200), (OURS, 200), (RBF_MEDIAN, None), (RBF_QUARTER, None))
         for seed in range(2)
     ]
-    text = bullins_tables.windmill_report(windmill)
+    text = bullins_tables.REPORTS["windmill"](windmill)
     assert re.search(r"W2 +ours +98.50 ± 0.50\n", text)
     assert re.search(r"paper +ours +98.6\n", text)
     assert "has 98.50 ± 0.50 with the median distance" in text
@@ -260,16 +260,16 @@ def test_reports_of_the_other_studies():
         result("sphere", OURS, 100, seed, 0.99, study="checkerboard", columns=28 + seed)
         for seed in range(2)
     ] + [result("sphere", ARCCOSINE_SVM, None, 0, 0.95, study="checkerboard")]
-    text = bullins_tables.checkerboard_report(checkerboard)
+    text = bullins_tables.REPORTS["checkerboard"](checkerboard)
     assert re.search(r"ours +99.00 ± 0.00 +28.5 ± 0.5 +1.00 ± 0.00 +99.1 +29\n", text)
     assert re.search(r"arc-cosine SVM +95.00 +1.00 +95.1\n", text)
 
     digits = [result("mnist", RANDOM, 4000), result("mnist", OURS, 200)]
-    text = bullins_tables.digits_report(digits)
+    text = bullins_tables.REPORTS["digits"](digits)
     assert re.search(r"200 +- +90.00 +1.00\n4000 +90.00 +- +-\n", text)
 
     regression = [result("cadata", OURS, 50, score=0.7, RMSE=60000.4)]
-    text = bullins_tables.regression_report(regression)
+    text = bullins_tables.REPORTS["regression"](regression)
     assert re.search(r"cadata +50 +- +0.7000 +- +60000 +1.00\n", text)
 
 

@@ -2,6 +2,8 @@ import json
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bochner.experiments.cells import Cell, Notebook, Result, aligned, mean_and_error, run
 
@@ -89,3 +91,21 @@ def test_mean_and_error():
 def test_aligned_refuses_rows_of_unequal_length():
     with pytest.raises(ValueError):
         aligned([("a", "b"), ("c",)])
+
+
+@given(
+    settings=st.dictionaries(
+        st.text(max_size=5),
+        st.one_of(st.integers(-5, 5), st.floats(allow_nan=False), st.text(max_size=5)),
+        max_size=4,
+    ),
+    width=st.none() | st.integers(1, 9),
+)
+def test_any_cell_is_found_again(settings, width, tmp_path_factory):
+    path = tmp_path_factory.mktemp("cells") / "results.jsonl"
+    cell = Cell("s", "t", "m", width, 0, settings=tuple(settings.items()))
+    Notebook(path).add(measure_one(cell))
+    again = Notebook(path)
+    assert cell in again
+    assert again[cell] == measure_one(cell)
+    assert all(cell.setting(name) == value for name, value in settings.items())

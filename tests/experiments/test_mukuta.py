@@ -291,7 +291,7 @@ def test_densities_report():
         for width in (40, 640)
         for seed in range(3)
     ]
-    text = mukuta_tables.densities_report(results)
+    text = mukuta_tables.REPORTS["densities"](results)
     assert "mean ± standard error over 3 seeds\n" in text
     assert re.search(r"Nystroem +0.0303 ± 0.0002 +0.0303 ± 0.0002\n", text)
     assert "confirmed: Mercer has a smaller error than random at D <= 160 (2 of 2)" in text
@@ -303,7 +303,7 @@ def test_densities_report():
     results += [result("uniform", NYSTROEM, 40, score=0.02)]
     results += [result("uniform", MERCER, 40, score=0.025, certified=0.02, residual=0.1)]
     results += [result("uniform", RANDOM, 40, score=4.0)]
-    text = mukuta_tables.densities_report(results)
+    text = mukuta_tables.REPORTS["densities"](results)
     assert (
         "not confirmed: Mercer has a smaller error than Nystroem at D <= 160 (2 of 3; "
         "not at uniform 40: +0.005)" in text
@@ -351,7 +351,7 @@ def test_reports_of_the_other_studies():
     machines = [
         result("cpusmall", MERCER, 40, seed, 0.9, "machines", MSE=12.0 + seed) for seed in (0, 1)
     ] + [result("a9a", MERCER, 160, seed, 0.85, "machines", part=0.8) for seed in (0, 1)]
-    text = mukuta_tables.machines_report(machines)
+    text = mukuta_tables.REPORTS["machines"](machines)
     assert re.search(r"cpusmall +40 +12.5 ± 0.5\n", text)
     assert re.search(r"a9a +160 +85.00 ± 0.00\n", text)
     assert re.search(r"a9a +40 +-\n", text)
@@ -360,13 +360,13 @@ def test_reports_of_the_other_studies():
         result("clusters", method, 40, score=score, study="clusters")
         for method, score in ((NYSTROEM, 0.2), ("mixture 8", 0.09))
     ]
-    text = mukuta_tables.clusters_report(clusters)
+    text = mukuta_tables.REPORTS["clusters"](clusters)
     assert "confirmed: the orthogonalised mixture of 8 has at most half" in text
-    text = mukuta_tables.clusters_report([*clusters, result("clusters", NYSTROEM, 40, 1, 0.1)])
+    text = mukuta_tables.REPORTS["clusters"]([*clusters, result("clusters", NYSTROEM, 40, 1, 0.1)])
     assert "(0 of 1; not at clusters 40: 0.60 times)" in text
 
     images = [result("cifar10_hog", RANDOM, 40), result("cifar10_hog", MERCER, 40, score=0.1)]
-    text = mukuta_tables.images_report(images)
+    text = mukuta_tables.REPORTS["images"](images)
     assert "confirmed: Mercer has a smaller error than random (1 of 1)" in text
     assert "stand-in" in text
 

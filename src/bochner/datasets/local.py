@@ -1,6 +1,7 @@
 """Datasets in files of the user's own, in the folder named by ``BOCHNER_DATA``.
 
-Nothing is downloaded. Each file is a NumPy archive without pickles:
+Nothing is downloaded here; what :mod:`bochner.datasets.download` has put into its cache is found
+after what is in the folder. Each file is a NumPy archive without pickles:
 
 =================  =====================================================================
 adult.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``
@@ -11,8 +12,12 @@ internet_ads.npz   ``X``, ``y``
 farm_ads.npz       ``indices``, ``indptr``, ``shape`` (of a sparse matrix of ones), ``y``
 mnist.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``: grey levels, digits
 cifar10_hog.npz    the same four arrays: histograms of oriented gradients, classes 0 to 9
+cifar10_train.npz  ``labels``, ``grid`` (rows and columns of a sheet), ``sheet_00``, .. : sheets
+                   of 32 x 32 images side by side, each the bytes of a picture file
+cifar10_test.npz   the same
 cadata.npz         ``X``, ``y``: numbers to predict
 cpusmall.npz       ``X``, ``y``: numbers to predict
+yearmsd.npz        ``X_train``, ``y_train``, ``X_test``, ``y_test``: numbers to predict
 =================  =====================================================================
 
 :func:`load_local` gives the rows of the file as they are. The other loaders prepare them: a fixed
@@ -26,6 +31,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-VARIABLE = "BOCHNER_DATA"
+VARIABLE, CACHE_VARIABLE = "BOCHNER_DATA", "BOCHNER_CACHE"
 
 # name: file, the class that becomes -1, the class that becomes +1
 PAIRS: dict[str, tuple[str, int, int]] = {
@@ -46,6 +52,7 @@ PAIRS: dict[str, tuple[str, int, int]] = {
     "cifar_auto_ship": ("cifar10_hog.npz", 1, 8),
     "cifar_auto_deer": ("cifar10_hog.npz", 1, 4),
 }
+IMAGES = ("mnist", "cifar10")
 # name: file
 REGRESSION = {"cadata": "cadata.npz", "cpusmall": "cpusmall.npz"}
 _FOUR_ARRAYS = ("X_train", "y_train", "X_test", "y_test")
@@ -66,9 +73,11 @@ class LocalDataset:
     y_test: NDArray[Any] | None = None
 
     def __str__(self) -> str:
-        n, d = self.X_train.shape
+        n, *shape = self.X_train.shape
         fixed = "no fixed split" if self.X_test is None else f"{self.X_test.shape[0]} to test"
-        return f"{self.name}: {n} rows, {d} columns, {fixed}"
+        if len(shape) > 1:
+            return f"{self.name}: {n} images of {' x '.join(map(str, shape))}, {fixed}"
+        return f"{self.name}: {n} rows, {shape[0]} columns, {fixed}"
 
 
 def data_folder() -> Path:
@@ -88,6 +97,24 @@ def data_folder() -> Path:
     if not folder.is_dir():
         raise FileNotFoundError(f"{VARIABLE} is {value!r}, which is not a folder.")
     return folder
+
+
+def cache_folder() -> Path:
+    """Where :mod:`bochner.datasets.download` keeps files.
+
+    What ``BOCHNER_CACHE`` names, or ``bochner`` in the user's cache folder.
+    """
+    value = os.environ.get(CACHE_VARIABLE)
+    if value:
+        return Path(value).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bochner"
+
+
+def find_file(file: str) -> Path | None:
+    """The path of a data file in the user's folder or in the cache; None if it is in neither."""
+    folders = [Path(os.environ[VARIABLE]).expanduser()] if os.environ.get(VARIABLE) else []
+    paths = [folder / file for folder in (*folders, cache_folder())]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def load_local(name: str) -> LocalDataset:
@@ -185,6 +212,36 @@ def load_cifar10_hog() -> LocalDataset:
     return LocalDataset("cifar10_hog", X, y.astype(np.int64), X_test, y_test.astype(np.int64))
 
 
+def load_images(name: str) -> LocalDataset:
+    """Images with their shape, from the folder named by ``BOCHNER_DATA``.
+
+    Parameters
+    ----------
+    name : {"mnist", "cifar10"}
+        60000 and 10000 images of 28 x 28 grey levels, or 50000 and 10000 of 32 x 32 pixels in red,
+        green and blue; classes are 0 to 9. CIFAR-10 is stored as pictures: Pillow reads them.
+
+    Returns
+    -------
+    LocalDataset
+        `X_train` and `X_test` are uint8, of shape (n, 28, 28) or (n, 32, 32, 3).
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or the file is not there.
+    """
+    if name not in IMAGES:
+        raise ValueError(f"unknown images {name!r}; there are {', '.join(IMAGES)}.")
+    if name == "mnist":
+        X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
+        X, X_test = X.reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
+    else:
+        X, y = _sheets("cifar10_train.npz")
+        X_test, y_test = _sheets("cifar10_test.npz")
+    return LocalDataset(name, X, y.astype(np.int64), X_test, y_test.astype(np.int64))
+
+
 def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0) -> LocalDataset:
     """Numbers to predict: a random split, and columns standardised by the training rows.
 
@@ -221,15 +278,55 @@ def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0
     return LocalDataset(name, X[train], y[train], X[test], y[test])
 
 
+def load_yearmsd() -> LocalDataset:
+    """YearPredictionMSD: the year of a song from 90 numbers; the fixed split of its home.
+
+    463715 rows to train and 51630 to test, as they are in the file; targets are float64.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or the file is not there.
+    """
+    X, y, X_test, y_test = _read("yearmsd.npz", *_FOUR_ARRAYS)
+    return LocalDataset("yearmsd", X, y.astype(np.float64), X_test, y_test.astype(np.float64))
+
+
+def _path(file: str) -> Path:
+    path = find_file(file)
+    if path is None:
+        raise FileNotFoundError(f"there is no file {file} in {data_folder()} ({VARIABLE}).")
+    return path
+
+
 def _read(file: str, *keys: str) -> list[NDArray[Any]]:
-    path = data_folder() / file
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {file} in {path.parent} ({VARIABLE}).")
+    path = _path(file)
     with np.load(path) as archive:
         missing = [key for key in keys if key not in archive]
         if missing:
             raise ValueError(f"{path} has no array {missing[0]!r}; it has {sorted(archive)}.")
         return [archive[key] for key in keys]
+
+
+def _sheets(file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Images cut out of sheets, and their labels."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ImportError(f"{file} holds pictures: install Pillow to read it.") from None
+    labels, (rows, columns) = _read(file, "labels", "grid")
+    with np.load(_path(file)) as archive:
+        names = sorted(name for name in archive if name.startswith("sheet"))
+        pictures = [np.asarray(Image.open(BytesIO(archive[name].tobytes()))) for name in names]
+    images = []
+    for picture in pictures:
+        if picture.ndim != 3 or picture.shape[:2] != (rows * 32, columns * 32):
+            raise ValueError(
+                f"{file} has a sheet of shape {picture.shape}, not of {rows} x {columns} images."
+            )
+        cut = picture[:, :, :3].reshape(rows, 32, columns, 32, 3).transpose(0, 2, 1, 3, 4)
+        images.append(cut.reshape(-1, 32, 32, 3))
+    return np.concatenate(images), labels
 
 
 def _centred(X: Any, X_test: Any, unit: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

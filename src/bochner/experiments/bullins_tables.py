@@ -6,7 +6,7 @@ run; ours are means with the standard error over seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,8 +20,19 @@ from bochner.experiments.bullins_measures import (
     WIDE_BANDWIDTH_ROWS,
     WIDE_COLUMNS,
 )
-from bochner.experiments.cells import Result, aligned, plus_minus
+from bochner.experiments.cells import Result, plus_minus
 from bochner.experiments.linear_machine import HELD_OUT
+from bochner.experiments.sections import (
+    Chart,
+    Claim,
+    Row,
+    Section,
+    Sections,
+    Series,
+    as_reports,
+    chart,
+    curve,
+)
 
 # Table 1: test accuracy in percent, a support vector machine with the hinge and C = 1 on the
 # features. RBF-RF: random features; LKRF: features drawn anew from an alignment (Sinha and Duchi);
@@ -87,10 +98,10 @@ def published(task: str, column: str, width: int) -> float | None:
     return PUBLISHED[task][column][PUBLISHED_WIDTHS.index(width)]
 
 
-def table1_report(results: Sequence[Result]) -> str:
-    """The lines to print about the `table1` study."""
+def table1_sections(results: Sequence[Result]) -> list[Section]:
+    """What the `table1` study says."""
     groups = _grouped(results)
-    rows = [("task", "columns", "random", "ours", "fit s", *_paper(PUBLISHED_COLUMNS))]
+    rows: list[Row] = [("task", "columns", "random", "ours", "fit s", *_paper(PUBLISHED_COLUMNS))]
     for task, width in _tasks_and_widths(groups):
         figures = [published(task, column, width) for column in PUBLISHED_COLUMNS]
         ours = groups.get((task, OURS, width), [])
@@ -104,28 +115,33 @@ def table1_report(results: Sequence[Result]) -> str:
                 *("-" if figure is None else f"{figure:.2f}" for figure in figures),
             )
         )
-    return "\n".join(
-        [
+    claim = Claim("learned features do better than as many random ones")
+    _better(claim, groups, OURS, RANDOM)
+    return [
+        Section(
             f"Test accuracy in percent, {_over(results)}",
-            aligned(rows),
-            "ours: MarginFourierFeatures with its defaults; its fit on all training rows is timed."
-            " random: FourierFeatures, gamma tuned.",
-            f"C (and that gamma) chosen on {HELD_OUT:.0%} of the training rows; then all of them"
-            " are used. paper: C = 1, median bandwidth, one run.",
-            f"With more than {WIDE_COLUMNS} columns that gamma is chosen with"
-            f" {WIDE_BANDWIDTH_ROWS} of the rows, and C with all.",
-            *_table1_summary(groups),
-        ]
-    )
+            tuple(rows),
+            (
+                "ours: MarginFourierFeatures with its defaults; its fit on all training rows is"
+                " timed. random: FourierFeatures, gamma tuned.",
+                f"C (and that gamma) chosen on {HELD_OUT:.0%} of the training rows; then all of"
+                " them are used. paper: C = 1, median bandwidth, one run.",
+                f"With more than {WIDE_COLUMNS} columns that gamma is chosen with"
+                f" {WIDE_BANDWIDTH_ROWS} of the rows, and C with all.",
+                *_table1_summary(groups),
+                str(claim),
+            ),
+        ),
+        *(Section(task, chart=_chart(groups, task, _published(task))) for task in _tasks(groups)),
+    ]
 
 
-def windmill_report(results: Sequence[Result]) -> str:
-    """The lines to print about the `windmill` study."""
+def windmill_sections(results: Sequence[Result]) -> list[Section]:
+    """What the `windmill` study says."""
     groups = _grouped(results)
-    tasks = list(dict.fromkeys(task for task, _, _ in groups))
+    tasks = _tasks(groups)
     widths = sorted({width for _, _, width in groups if width is not None})
-    header = ("task", "method", *(f"T = {width // 2}" for width in widths))
-    rows: list[tuple[str, ...]] = [header]
+    rows: list[Row] = [("task", "method", *(f"T = {width // 2}" for width in widths))]
     for task in tasks:
         for method in (RANDOM, OURS):
             cells = [_accuracy(groups.get((task, method, width), [])) for width in widths]
@@ -134,7 +150,7 @@ def windmill_report(results: Sequence[Result]) -> str:
         rows.append((task, "ours, fit s", *times))
     figures = [PUBLISHED_WINDMILL.get(width // 2) for width in widths]
     rows.append(("paper", "ours", *("-" if f is None else f"{f:.1f}" for f in figures)))
-    lines = [f"Windmill, T frequencies: test accuracy in percent, {_over(results)}", aligned(rows)]
+    lines = []
     for task in tasks:
         median, quarter = (
             _accuracy(groups.get((task, method, None), [])) for method in (RBF_MEDIAN, RBF_QUARTER)
@@ -148,18 +164,44 @@ def windmill_report(results: Sequence[Result]) -> str:
         " windmill has no formula. 'calibrated' has two arms, twisted so that this baseline comes"
         " out; W2 and W4 are twisted more, with 2 and 4 arms."
     )
-    return "\n".join(lines)
+    claims = [
+        Claim("learned frequencies do better than the Gaussian machine at the median distance"),
+        Claim("they do better than the same machine at a quarter of it (not in the paper)"),
+        Claim(
+            "they do better than as many random ones, with a tuned bandwidth (not in the paper)"
+        ),
+    ]
+    _better(claims[0], groups, OURS, RBF_MEDIAN)
+    _better(claims[1], groups, OURS, RBF_QUARTER)
+    _better(claims[2], groups, OURS, RANDOM)
+    theirs = Series(
+        "paper ours",
+        tuple(PUBLISHED_WINDMILL),
+        tuple(PUBLISHED_WINDMILL.values()),
+        published=True,
+    )
+    return [
+        Section(
+            f"Windmill, T frequencies: test accuracy in percent, {_over(results)}",
+            tuple(rows),
+            (*lines, *map(str, claims)),
+        ),
+        *(
+            Section(f"windmill {task}", chart=_chart(groups, task, [theirs], columns_each=2))
+            for task in tasks
+        ),
+    ]
 
 
-def checkerboard_report(results: Sequence[Result]) -> str:
-    """The lines to print about the `checkerboard` study."""
+def checkerboard_sections(results: Sequence[Result]) -> list[Section]:
+    """What the `checkerboard` study says."""
     groups = _grouped(results)
     theirs = {
         OURS: (f"{PUBLISHED_CHECKERBOARD:.1f}", str(PUBLISHED_HARMONICS)),
         ARCCOSINE_SVM: (f"{PUBLISHED_ARCCOSINE:.1f}", ""),
         RBF_SVM: ("", ""),
     }
-    rows = [("method", "accuracy", "harmonics", "fit s", "paper", "paper's harmonics")]
+    rows: list[Row] = [("method", "accuracy", "harmonics", "fit s", "paper", "paper's harmonics")]
     for (_, method, _), group in groups.items():
         counts = [r.details["columns"] for r in group if method == OURS]
         rows.append(
@@ -171,38 +213,49 @@ def checkerboard_report(results: Sequence[Result]) -> str:
                 *theirs.get(method, ("", "")),
             )
         )
-    return "\n".join(
-        [
+    claims = [
+        Claim("learned harmonics do better than the arc-cosine machine"),
+        Claim("they do better than a tuned Gaussian machine (not in the paper)"),
+    ]
+    _better(claims[0], groups, OURS, ARCCOSINE_SVM)
+    _better(claims[1], groups, OURS, RBF_SVM)
+    return [
+        Section(
             f"Checkerboard on the sphere: test accuracy in percent, {_over(results)}",
-            aligned(rows),
-            "harmonics: distinct ones, one column each. Kernel machines: C, and gamma of the RBF,"
-            " chosen on held-out rows; their fit includes the choice.",
-        ]
-    )
+            tuple(rows),
+            (
+                "harmonics: distinct ones, one column each. Kernel machines: C, and gamma of the"
+                " RBF, chosen on held-out rows; their fit includes the choice.",
+                *map(str, claims),
+            ),
+        )
+    ]
 
 
-def digits_report(results: Sequence[Result]) -> str:
-    """The lines to print about the `digits` study."""
+def digits_sections(results: Sequence[Result]) -> list[Section]:
+    """What the `digits` study says."""
     groups = _grouped(results)
-    rows = [("columns", "random", "ours", "fit s")]
+    rows: list[Row] = [("columns", "random", "ours", "fit s")]
     for task, width in _tasks_and_widths(groups):
         ours = groups.get((task, OURS, width), [])
         random = groups.get((task, RANDOM, width), [])
         rows.append((str(width), _accuracy(random), _accuracy(ours), _fit(ours)))
-    return "\n".join(
-        [
+    return [
+        Section(
             f"All ten digits of MNIST: test accuracy in percent, {_over(results)}",
-            aligned(rows),
-            "Ridge on one column a class, alpha chosen on held-out rows, and gamma of the random"
-            " features on those of a subset.",
-        ]
-    )
+            tuple(rows),
+            (
+                "Ridge on one column a class, alpha chosen on held-out rows, and gamma of the"
+                " random features on those of a subset.",
+            ),
+        )
+    ]
 
 
-def regression_report(results: Sequence[Result]) -> str:
-    """The lines to print about the `regression` study."""
+def regression_sections(results: Sequence[Result]) -> list[Section]:
+    """What the `regression` study says."""
     groups = _grouped(results)
-    rows: list[tuple[str, ...]] = [
+    rows: list[Row] = [
         ("task", "columns", "random R2", "ours R2", "random RMSE", "ours RMSE", "fit s")
     ]
     for task, width in _tasks_and_widths(groups):
@@ -220,22 +273,59 @@ def regression_report(results: Sequence[Result]) -> str:
                 _fit(ours),
             )
         )
-    return "\n".join(
-        [
+    return [
+        Section(
             f"Regression on test rows, {_over(results)}; each seed has its own split",
-            aligned(rows),
-            "Ridge on top, alpha (and gamma of the random features) chosen on held-out rows.",
-        ]
-    )
+            tuple(rows),
+            ("Ridge on top, alpha (and gamma of the random features) chosen on held-out rows.",),
+        )
+    ]
 
 
-REPORTS: dict[str, Callable[[Sequence[Result]], str]] = {
-    "table1": table1_report,
-    "windmill": windmill_report,
-    "checkerboard": checkerboard_report,
-    "digits": digits_report,
-    "regression": regression_report,
+SECTIONS: dict[str, Sections] = {
+    "table1": table1_sections,
+    "windmill": windmill_sections,
+    "checkerboard": checkerboard_sections,
+    "digits": digits_sections,
+    "regression": regression_sections,
 }
+REPORTS = as_reports(SECTIONS)
+
+
+def _better(claim: Claim, groups: dict[Key, list[Result]], ours: str, theirs: str) -> None:
+    """Compare accuracies in percent, seed by seed; a machine without width with every width."""
+    for (task, method, width), group in groups.items():
+        if method != ours:
+            continue
+        others = groups.get((task, theirs, width)) or groups.get((task, theirs, None)) or []
+        by_seed = {result.cell.seed: result.score for result in others}
+        differences = [
+            100 * (result.score - by_seed[result.cell.seed])
+            for result in group
+            if result.cell.seed in by_seed
+        ]
+        if differences:
+            claim.compare(differences, f"{task} {width}")
+
+
+def _chart(
+    groups: dict[Key, list[Result]], task: str, theirs: Sequence[Series], columns_each: int = 1
+) -> Chart | None:
+    widths = sorted({w for t, _, w in groups if t == task and w is not None})
+    ours = [
+        curve(
+            method,
+            {
+                width // columns_each: [
+                    100 * r.score for r in groups.get((task, method, width), [])
+                ]
+                for width in widths
+            },
+        )
+        for method in (RANDOM, OURS)
+    ]
+    title = "columns" if columns_each == 1 else "frequencies"
+    return chart(title, "accuracy in percent", [*ours, *theirs], log_x=True)
 
 
 def _table1_summary(groups: dict[Key, list[Result]]) -> list[str]:
@@ -288,11 +378,21 @@ def _grouped(results: Iterable[Result]) -> dict[Key, list[Result]]:
     return groups
 
 
+def _published(task: str) -> list[Series]:
+    return [
+        Series(f"paper {column}", PUBLISHED_WIDTHS, values, published=True)
+        for column, values in PUBLISHED.get(task, {}).items()
+    ]
+
+
+def _tasks(groups: dict[Key, list[Result]]) -> list[str]:
+    return list(dict.fromkeys(task for task, _, _ in groups))
+
+
 def _tasks_and_widths(groups: dict[Key, list[Result]]) -> list[tuple[str, int]]:
-    tasks = list(dict.fromkeys(task for task, _, _ in groups))
     return [
         (task, width)
-        for task in tasks
+        for task in _tasks(groups)
         for width in sorted({w for t, _, w in groups if t == task and w is not None})
     ]
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,15 @@ class Cell:
     """What to measure.
 
     `width` is the number of columns of a feature map, None for a method that has none. More than
-    `max_train` training rows are cut to a random subset.
+    `max_train` training rows are cut to a random subset. `settings` are names and values of
+    whatever else decides the result, in any order.
+
+    Examples
+    --------
+    >>> from bochner.experiments.cells import Cell
+    >>> cell = Cell("table1", "breast", "PB", None, 0, settings=(("gamma", 0.5),))
+    >>> cell.setting("gamma"), cell.setting("solver", "converged")
+    (0.5, 'converged')
     """
 
     study: str
@@ -31,10 +40,21 @@ class Cell:
     width: int | None
     seed: int
     max_train: int | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        # In one order, and as tuples, which a file of JSON does not have.
+        settings = tuple(sorted((str(name), value) for name, value in self.settings))
+        object.__setattr__(self, "settings", settings)
 
     def __str__(self) -> str:
         width = "" if self.width is None else f" {self.width}"
-        return f"{self.study} {self.task} {self.method}{width} seed {self.seed}"
+        settings = "".join(f" {name} {_short(value)}" for name, value in self.settings)
+        return f"{self.study} {self.task} {self.method}{width}{settings} seed {self.seed}"
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        """The value of a setting."""
+        return dict(self.settings).get(name, default)
 
 
 @dataclass(frozen=True)
@@ -137,6 +157,10 @@ def run(
             flush=True,
         )
     return [notebook[cell] for cell in cells]
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bochner.experiments.cells import Cell, Notebook, Result, run
-
-Report = Callable[[Sequence[Result]], str]
+from bochner.experiments.sections import Report
 
 
 def new_parser(module: str, paper: str) -> argparse.ArgumentParser:

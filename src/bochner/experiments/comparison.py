@@ -1,192 +1,337 @@
-"""Feature maps side by side: the same rows, the same kernel, the same linear model on top.
+"""Feature maps side by side on a table: the same splits, the same machine on top.
 
-One *cell* is one method at one width on one random split. All methods share the split, the
-standardised columns, and the gamma of the kernel, so that a difference between them is one of
-the features. The linear model's regularisation is chosen for each by leave-one-out error.
+One *cell* is one method at one width on one random split. All methods share the split and the
+prepared rows. Settings are chosen on held-out training rows
+(:mod:`bochner.experiments.comparison_tuning`); the test rows are only counted.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.linear_model import RidgeClassifierCV
-from sklearn.model_selection import GridSearchCV, train_test_split
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.model_selection import train_test_split
 
-from bochner.datasets import Dataset
-from bochner.engine.summaries import variance
-from bochner.mercer.features import MercerFeatures, MercerWarning
-from bochner.spectral.features import FourierFeatures
-from bochner.spectral.landmarks import LandmarkSimilarities
-from bochner.spectral.margin_features import MarginFourierFeatures
-from bochner.spectral.posterior_features import PosteriorFourierFeatures
-from bochner.spherical.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
+from bochner import __version__
+from bochner.datasets.tables import Table
+from bochner.experiments.cells import Cell, Result
+from bochner.experiments.comparison_guarantees import kernel_residual, learned_alignment
+from bochner.experiments.comparison_tuning import (
+    Learned,
+    Problem,
+    code_labels,
+    learn,
+    stratification,
+)
+from bochner.models.pipelines import EXACT, METHODS, find_method
+from bochner.models.preparation import make_preparation
+from bochner.spherical.features import EXACT_DIMENSIONS
 
-EXACT = "exact SVC"
-SPHERE = "MarginHarmonicFeatures"
-MOST_ZONAL = 64
-
-
-def _on_the_sphere(*, n_components: int, gamma: float, random_state: int) -> Any:
-    """Rows on the sphere have no length that a gamma could scale."""
-    return MarginHarmonicFeatures(n_components=n_components, random_state=random_state)
-
-
-# Feature maps by the name they have in the table; each takes n_components, gamma, random_state.
-MAPS: dict[str, Callable[..., Any]] = {
-    "MarginFourierFeatures": MarginFourierFeatures,
-    SPHERE: _on_the_sphere,
-    "PosteriorFourierFeatures": PosteriorFourierFeatures,
-    "PosteriorFourierFeatures, chi2": partial(PosteriorFourierFeatures, divergence="chi2"),
-    "LandmarkSimilarities": LandmarkSimilarities,
-    "LandmarkSimilarities, plain": partial(LandmarkSimilarities, posterior=None),
-    "MercerFeatures": MercerFeatures,
-    "FourierFeatures": FourierFeatures,
-    "FourierFeatures, iid": partial(FourierFeatures, sampling="iid"),
-    "FourierFeatures, sobol": partial(FourierFeatures, sampling="sobol"),
-    "FourierFeatures, unpaired": partial(FourierFeatures, sampling="iid", paired=False),
-    "RBFSampler": RBFSampler,
-    "Nystroem": Nystroem,
-}
-METHODS = (*MAPS, EXACT)
+MEASURES = ("auto", "accuracy", "balanced-accuracy")
+TEST = 0.25  # of the rows
+MOST_EXACT = {"classification": 10_000, "regression": 5000}  # training rows
+MOST_ZONAL = 64  # columns that are worth a search each
+MOST_COVARIANCE = 4000  # columns of which a covariance is made
+LANDMARK_FREQUENCIES = 64
+MOST_LANDMARK_NUMBERS = 50_000_000  # in the frequencies of all landmarks, drawn many times
+_VERSION = 1  # of what a cell means: a change makes those on file stale
+_FEWER_THAN_EVEN = 0.2
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What to measure. The exact machine has no width."""
+class Setup:
+    """What is compared on which rows, but for methods, widths and seeds.
 
-    method: str
-    width: int | None
-    seed: int
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """What came out of a cell: share of test rows classified rightly, and seconds.
-
-    For a feature map `fit` and `transform` are the map's own times (transform: all rows); for
-    the exact machine they are training and prediction.
+    Attributes
+    ----------
+    table : Table
+        The data.
+    measure : {"accuracy", "balanced-accuracy", "R2"}
+        What is reported.
+    gamma : float or None
+        Given by the user; None: chosen on held-out rows.
+    device : str
+        ``"cpu"`` for NumPy, otherwise a device of PyTorch.
     """
 
-    cell: Cell
-    accuracy: float
-    fit: float
-    transform: float
+    table: Table
+    measure: str
+    gamma: float | None = None
+    device: str = "cpu"
+
+    @property
+    def balanced(self) -> bool:
+        """Whether all classes weigh the same."""
+        return self.measure == "balanced-accuracy"
 
 
-@dataclass(frozen=True)
-class Summary:
-    """A method at one width over all seeds: means, and the standard error of the accuracy."""
+def measure_for(table: Table, wanted: str = "auto") -> str:
+    """What to report of a table.
 
-    method: str
-    width: int | None
-    accuracy: float
-    standard_error: float
-    fit: float
-    transform: float
-    seeds: int
+    For classes ``"auto"`` is the accuracy, unless the smallest class has less than a fifth of the
+    rows it would have if all had the same number: then it is the balanced accuracy, the mean over
+    the classes of the share that was classified rightly.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    wanted : {"auto", "accuracy", "balanced-accuracy"}, default="auto"
+        Overrules it.
+
+    Examples
+    --------
+    >>> from bochner.datasets.tables import read_table
+    >>> from bochner.experiments.comparison import measure_for
+    >>> measure_for(read_table("iris")), measure_for(read_table("diabetes"))
+    ('accuracy', 'R2')
+    """
+    if wanted not in MEASURES:
+        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {wanted!r}.")
+    if table.task == "regression":
+        if wanted != "auto":
+            raise ValueError(f"measure {wanted!r} is for classes, and these are numbers.")
+        return "R2"
+    if wanted != "auto":
+        return wanted
+    _, counts = np.unique(table.y, return_counts=True)
+    small = counts.min() * len(counts) < _FEWER_THAN_EVEN * len(table.y)
+    return "balanced-accuracy" if small else "accuracy"
+
+
+def fingerprint(setup: Setup) -> str:
+    """A name for data and settings: cells with another one are not reused."""
+    digest = hashlib.sha256()
+    settings = {
+        "version": [__version__, _VERSION],
+        "task": setup.table.task,
+        "measure": setup.measure,
+        "gamma": setup.gamma,
+        "device": setup.device,
+    }
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    for part in _parts(setup.table.X):
+        digest.update(part)
+    for part in _parts(setup.table.y):
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def _parts(values: Any) -> list[bytes]:
+    if sparse.issparse(values):
+        pieces = (values.data, values.indices, values.indptr)
+        return [str(values.shape).encode(), *(np.asarray(piece).tobytes() for piece in pieces)]
+    if hasattr(values, "iloc"):
+        from pandas.util import hash_pandas_object
+
+        parts = []
+        for name in values.columns:
+            column = values[name]
+            try:
+                hashes = hash_pandas_object(column, index=False)
+            except TypeError:  # lists and the like
+                hashes = hash_pandas_object(column.map(str), index=False)
+            parts += [f"{name}:{column.dtype}".encode(), hashes.to_numpy().tobytes()]
+        return parts
+    values = np.ascontiguousarray(values)
+    return [f"{values.dtype}{values.shape}".encode(), values.tobytes()]
 
 
 def plan(
-    methods: Sequence[str], widths: Sequence[int], n_seeds: int, shape: tuple[int, int]
+    setup: Setup, methods: Sequence[str], widths: Sequence[int], n_seeds: int
 ) -> tuple[list[Cell], list[str]]:
-    """The cells of a comparison of rows of this shape, and a line about every one left out.
+    """The cells of a comparison, one split after the other, and a line for what is left out.
 
-    Nystroem and landmarks cannot have more columns than training rows; zonal functions take a
-    search each.
+    Parameters
+    ----------
+    setup : Setup
+        The data.
+    methods : sequence of str
+        Keys of `METHODS`.
+    widths : sequence of int
+        Numbers of columns.
+    n_seeds : int
+        Number of random splits.
+
+    Returns
+    -------
+    cells : list of Cell
+    left_out : list of str
+        Sentences without the full stop.
     """
-    n_rows, n_features = shape
-    cells, left_out = [], []
-    n_training = n_rows - _n_test(n_rows)
-    for seed in range(n_seeds):
-        for method in methods:
-            for width in (None,) if method == EXACT else tuple(widths):
-                one_a_row = method.startswith(("Nystroem", "Landmark"))
-                if one_a_row and width is not None and width > n_training:
-                    left_out.append(
-                        f"{method} with {width} columns needs as many training rows, "
-                        f"there are {n_training}"
-                    )
-                elif (
-                    (width or 0) > MOST_ZONAL
-                    and method == SPHERE
-                    and n_features > EXACT_DIMENSIONS
-                ):
-                    left_out.append(
-                        f"{method} with {width} columns would take a search for each, in "
-                        f"{n_features} dimensions; the most is {MOST_ZONAL}"
-                    )
-                else:
-                    cells.append(Cell(method, width, seed))
-    return cells, sorted(set(left_out))
-
-
-def measure(cell: Cell, data: Dataset) -> Measurement:
-    """Measure one cell."""
-    X, X_test, y, y_test = train_test_split(
-        data.X, data.y, test_size=_n_test(len(data.X)), stratify=data.y, random_state=cell.seed
-    )
-    scaler = StandardScaler().fit(X)
-    X, X_test = scaler.transform(X), scaler.transform(X_test)
-    gamma = 1 / (X.shape[1] * variance(X))
-    if cell.width is None:
-        machine = GridSearchCV(SVC(gamma=gamma), {"C": [0.1, 1, 10, 100]}, cv=3)
-        machine.fit(X, y)
-        machine, fit = _timed(clone(machine.best_estimator_).fit, X, y)
-        predictions, transform = _timed(machine.predict, X_test)
-    else:
-        feature_map = MAPS[cell.method](
-            n_components=cell.width, gamma=gamma, random_state=cell.seed
-        )
-        with warnings.catch_warnings():
-            # A width that cuts a shell of equal eigenvalues: the widths are what is compared.
-            warnings.simplefilter("ignore", MercerWarning)
-            _, fit = _timed(feature_map.fit, X, y)
-        feature_map.transform(X[:1])  # loads compiled code, once a process
-        features, transform = _timed(feature_map.transform, np.vstack([X, X_test]))
-        machine = RidgeClassifierCV(alphas=np.logspace(-5, 2, 8)).fit(features[: len(X)], y)
-        predictions = machine.predict(features[len(X) :])
-    return Measurement(cell, float(np.mean(predictions == y_test)), fit, transform)
-
-
-def summarise(measurements: Sequence[Measurement]) -> list[Summary]:
-    """Means over the seeds, in the order in which methods and widths first appear."""
-    groups: dict[tuple[str, int | None], list[Measurement]] = {}
-    for measurement in measurements:
-        key = measurement.cell.method, measurement.cell.width
-        groups.setdefault(key, []).append(measurement)
-    return [
-        Summary(
-            method,
-            width,
-            float(np.mean([m.accuracy for m in group])),
-            _standard_error([m.accuracy for m in group]),
-            float(np.mean([m.fit for m in group])),
-            float(np.mean([m.transform for m in group])),
-            len(group),
-        )
-        for (method, width), group in groups.items()
+    table = setup.table
+    study = fingerprint(setup)
+    n_training = len(table.y) - _n_test(len(table.y))
+    pairs, left_out = [], []
+    for method in (find_method(name).name for name in methods):
+        for width in (None,) if method == EXACT else tuple(widths):
+            reason = _not_possible(method, width, n_training, table)
+            if reason is None:
+                pairs.append((method, width))
+            elif reason not in left_out:
+                left_out.append(reason)
+    cells = [
+        Cell(study, table.name, method, width, seed)
+        for seed in range(n_seeds)
+        for method, width in pairs
     ]
+    return cells, left_out
 
 
-def _standard_error(values: list[float]) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
+def _not_possible(method: str, width: int | None, n_training: int, table: Table) -> str | None:
+    """Why a method at a width is left out."""
+    if table.task not in METHODS[method].tasks:
+        return f"{method} is not for {table.task}"
+    if width is None:
+        most = MOST_EXACT[table.task]
+        if n_training <= most:
+            return None
+        return (
+            f"{method}: its time grows with the square of the training rows or faster, of which "
+            f"there are {n_training}; the most is {most}"
+        )
+    n_columns = table.X.shape[1]
+    if method.startswith(("Nystroem", "Landmark")) and width > n_training:
+        return f"{method} with {width} columns needs as many training rows, there are {n_training}"
+    if METHODS[method].even and width % 2:
+        return f"{method} with {width} columns: its columns come in twos"
+    if method == "MarginHarmonicFeatures" and width > MOST_ZONAL and n_columns > EXACT_DIMENSIONS:
+        return (
+            f"{method} with {width} columns would take a search for each, in {n_columns} "
+            f"dimensions; the most is {MOST_ZONAL}"
+        )
+    drawn = width * LANDMARK_FREQUENCIES * n_columns
+    if method == "LandmarkSimilarities" and drawn > MOST_LANDMARK_NUMBERS:
+        return (
+            f"{method} with {width} columns would draw {LANDMARK_FREQUENCIES} frequencies for "
+            f"each, in {n_columns} dimensions"
+        )
+    if method == "MercerFeatures" and n_columns > MOST_COVARIANCE:
+        return (
+            f"{method} needs the covariance of all {n_columns} columns; the most is "
+            f"{MOST_COVARIANCE}"
+        )
+    return None
+
+
+@dataclass
+class Measurer:
+    """Measures cells of one setup; the split and its prepared rows are kept for the next cell."""
+
+    setup: Setup
+    _split: tuple[int, Any] | None = field(default=None, repr=False)
+
+    def __call__(self, cell: Cell) -> Result:
+        """Measure one cell."""
+        start = time.perf_counter()
+        learned, rows = self.learn(cell)
+        begun = time.perf_counter()
+        decisions = learned.decide(rows.X_test)
+        transform = time.perf_counter() - begun
+        score = rows.problem.machine.score(decisions, rows.y_test)
+        details: dict[str, Any] = {
+            "transform": transform,
+            "chosen": {**learned.chosen.settings, "C": learned.C},
+            "errors": _errors(decisions, rows.y_test, rows.problem.n_classes),
+            "n_test": len(rows.y_test),
+            "guarantee": self._guarantee(cell, learned, rows) if cell.seed == 0 else None,
+        }
+        seconds = time.perf_counter() - start
+        return Result(cell, score, learned.seconds, seconds, details)
+
+    def learn(self, cell: Cell) -> tuple[Learned, Rows]:
+        """The fitted machine of a cell, and its rows."""
+        if self._split is None or self._split[0] != cell.seed:
+            self._split = cell.seed, split(self.setup, cell.seed)
+        rows: Rows = self._split[1]
+        return learn(cell.method, cell.width, rows.problem), rows
+
+    def _guarantee(self, cell: Cell, learned: Learned, rows: Rows) -> dict[str, Any] | None:
+        if cell.method in ("MercerFeatures", "Nystroem"):
+            place = rows.problem.place if cell.method == "MercerFeatures" else _as_it_is
+            return kernel_residual(learned.feature_map, place(rows.X_test))
+        if cell.method.startswith("Posterior") and self.setup.table.task == "classification":
+            return learned_alignment(self.setup.table.X, learned, rows.problem, rows.y)
+        return None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A split: prepared training rows as a problem, prepared test rows, all labels as coded."""
+
+    problem: Problem
+    X_test: Any
+    y_test: NDArray[Any]
+    y: NDArray[Any]
+    training: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+def split(setup: Setup, seed: int) -> Rows:
+    """Training and test rows of one random split, prepared by what the training rows say."""
+    table = setup.table
+    y, n_classes = code_labels(table.y, table.task)
+    training, test = train_test_split(
+        np.arange(len(y)),
+        test_size=_n_test(len(y)),
+        random_state=seed,
+        stratify=stratification(y, n_classes, TEST),
+    )
+    X, X_test = _take(table.X, training), _take(table.X, test)
+    prepare = make_preparation(X).fit(X)
+    problem = Problem(
+        _rows(prepare.transform(X)),
+        y[training],
+        table.task,
+        n_classes,
+        setup.balanced,
+        seed,
+        setup.gamma,
+        partial(on_device, device=setup.device),
+    )
+    return Rows(problem, _rows(prepare.transform(X_test)), y[test], y, training, test)
+
+
+def on_device(X: Any, device: str) -> Any:
+    """Rows where the maps are to work: NumPy for ``"cpu"``, else a PyTorch tensor in float32.
+
+    Sparse rows stay on the host.
+    """
+    if device == "cpu" or sparse.issparse(X):
+        return X
+    import torch
+
+    return torch.as_tensor(X, dtype=torch.float32, device=device)
+
+
+def _as_it_is(X: Any) -> Any:
+    return X
+
+
+def _rows(X: Any) -> Any:
+    return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _take(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _errors(decisions: NDArray[Any], y: NDArray[Any], n_classes: int | None) -> int | None:
+    """Wrong decisions, of classes."""
+    if n_classes is None:
+        return None
+    if n_classes == 2:
+        return int(np.sum(np.where(decisions[:, 0] > 0, 1, -1) != y))
+    return int(np.sum(decisions.argmax(axis=1) != y))
 
 
 def _n_test(n_rows: int) -> int:
-    return n_rows // 4
-
-
-def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    start = time.perf_counter()
-    result = function(*arguments)
-    return result, time.perf_counter() - start
+    return int(TEST * n_rows)

@@ -1,0 +1,1 @@
+"""The commands of the program, one a file; each has a function `register`."""

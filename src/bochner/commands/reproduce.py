@@ -1,0 +1,221 @@
+"""The command `reproduce`: tables and figures of three papers, beside what they published."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from bochner.commands.console import console, errors, fail
+
+if TYPE_CHECKING:
+    from bochner.experiments.studies import Study
+
+FOLDER = Path("bochner-results")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(reproduce)
+
+
+def reproduce(
+    study: Annotated[
+        str | None, typer.Argument(help="One of the names that --list shows.", show_default=False)
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="Show all studies, and end.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version, in a minute or two.")
+    ] = False,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many; default: as planned.", show_default=False)
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(help="Only these, separated by commas; default: all.", show_default=False),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that measure.")] = 1,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of finished cells to go on from; default: cells.jsonl in the output.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help=f"Folder of the results; default: {FOLDER}/STUDY.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the data files; default: what BOCHNER_DATA names.", show_default=False
+        ),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Download no data that is missing.")
+    ] = False,
+) -> None:
+    """Rebuild a table or figure of a paper, beside the published figures.
+
+    What was measured is kept: the same command started again goes on where it stopped.
+    """
+    # Imported here: other commands need none of it.
+    from bochner.experiments.studies import STUDIES
+
+    if show_list or study is None:
+        console.print(_listing(list(STUDIES.values())))
+        if not show_list:
+            fail("name a study to reproduce; there are those above")
+        return
+    if study not in STUDIES:
+        close = difflib.get_close_matches(study, STUDIES, n=3) or STUDIES
+        fail(f"there is no study {study!r}; did you mean {' or '.join(close)}? (--list shows all)")
+    if data is not None:
+        if not data.is_dir():
+            fail(f"--data must be a folder, got {str(data)!r}")
+        os.environ["BOCHNER_DATA"] = str(data)  # processes that measure read it
+    chosen = STUDIES[study]
+    folder = output or FOLDER / (study + "-quick" * quick)
+    if folder.exists() and not folder.is_dir():
+        fail(f"--output must be a folder, got the file {str(folder)!r}")
+    options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--jobs": jobs * (jobs > 1)}
+    command = f"bochner reproduce {study}" + "".join(
+        f" {name}" if value is True else f" {name} {shlex.quote(str(value))}"
+        for name, value in options.items()
+        if value
+    )
+    _run(
+        chosen, _tasks(chosen, tasks, quick), quick, seeds, jobs, resume, folder, offline, command
+    )
+
+
+def _run(
+    study: Study,
+    tasks: tuple[str, ...],
+    quick: bool,
+    seeds: int | None,
+    jobs: int,
+    resume: Path | None,
+    folder: Path,
+    offline: bool,
+    command: str,
+) -> None:
+    from bochner.experiments.cells import Cell, Notebook, Result, run
+    from bochner.experiments.outcome import document, shown_of, write_outcome
+    from bochner.experiments.sections import as_text
+    from bochner.experiments.studies import Request, find_data
+
+    tasks, left_out = find_data(tasks, offline, _say)
+    for line in left_out:
+        console.print(f"Left out: {line}", markup=False, highlight=False, soft_wrap=True)
+    if not tasks:
+        fail(
+            f"{study.name} has no data; set BOCHNER_DATA or --data to the folder of the data files"
+        )
+    request = Request(tasks, seeds or (study.quick_seeds if quick else study.seeds), quick)
+    notebook = Notebook(resume or folder / "cells.jsonl")
+    version = f"a small version ({study.small})" if quick else "the full version"
+    duration = study.quick_time if quick else study.full_time
+    console.print(f"[bold]{study.paper}, {study.item}[/bold]: {study.summary}", highlight=False)
+    console.print(f"This is {version}; {duration} on 2 cores.", highlight=False)
+    if len(notebook):
+        console.print(f"{len(notebook)} finished cells in {notebook.path}", highlight=False)
+
+    planned: list[Cell] = []
+
+    def measured(cells: Sequence[Cell]) -> list[Result]:
+        planned.extend(cells)
+        return run(cells, study.measure, notebook, jobs)
+
+    start = time.perf_counter()
+    interrupted = False
+    try:
+        study.collect(request, measured)
+    except KeyboardInterrupt:
+        interrupted = True
+    except FileNotFoundError as error:
+        fail(error)
+    except zipfile.BadZipFile as error:
+        fail(f"a data file is not a NumPy archive, or is cut short: {error}")
+    elapsed = time.perf_counter() - start
+    results = [notebook[cell] for cell in dict.fromkeys(planned) if cell in notebook]
+    shown = shown_of(study, results)
+    if not shown:
+        fail("interrupted before anything was measured", 130)
+    sections = study.sections(shown)
+    console.print(f"\n{as_text(sections)}", markup=False, highlight=False, soft_wrap=True)
+
+    notes = []
+    if quick:
+        notes = [f"A small version: {study.small}. It decides little about what the paper claims."]
+        console.print(notes[0], markup=False, highlight=False, soft_wrap=True)
+    notes += [f"Left out: {line}" for line in left_out]
+    if interrupted:
+        missing = sum(cell not in notebook for cell in planned)
+        notes.append(f"Interrupted: {missing} of the cells planned so far were not measured.")
+    made = document(study, request, results, sections, command=command, notes=notes)
+    paths = write_outcome(made, sections, folder)
+    where = f"\n{elapsed:.0f} s. Results are in {folder}: "
+    console.print(where, end="", markup=False, highlight=False, soft_wrap=True)
+    files = [_notebook_name(notebook.path, folder), *paths, *_page(made, folder)]
+    console.print(", ".join(files), highlight=False, soft_wrap=True)
+    if interrupted:
+        errors.print(f"bochner: {notes[-1]} The same command goes on from there.", markup=False)
+        raise typer.Exit(130)
+
+
+def _notebook_name(path: Path | None, folder: Path) -> str:
+    """The file of the cells, as seen from the folder of the results."""
+    return path.name if path is not None and path.parent == folder else str(path)
+
+
+def _page(made: dict[str, object], folder: Path) -> list[str]:
+    try:
+        from bochner.report import write_page
+    except ModuleNotFoundError as error:
+        console.print(
+            f"No page: it needs {error.name} (pip install 'bochner[cli]').", markup=False
+        )
+        return []
+    return [write_page(made, folder / "page.html").name]
+
+
+def _tasks(study: Study, text: str | None, quick: bool) -> tuple[str, ...]:
+    if text is None:
+        return study.tasks_of(quick)
+    wanted = tuple(part.strip() for part in text.split(",") if part.strip())
+    wrong = [task for task in wanted if task not in study.tasks]
+    if wrong or not wanted:
+        fail(
+            f"--tasks must be of {', '.join(study.tasks)}, separated by commas, "
+            f"got {(wrong or [text])[0]!r}"
+        )
+    return wanted
+
+
+def _say(line: str) -> None:
+    errors.print(line, markup=False, highlight=False)
+
+
+def _listing(studies: list[Study]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("study", "paper", "what", "data files", "quick", "full"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("study", "quick"))
+    previous = None
+    for study in studies:
+        if previous not in (None, study.paper):
+            table.add_section()
+        previous = study.paper
+        files = ", ".join(name.removesuffix(".npz") for name in study.files()) or "none"
+        what = f"{study.item}: {study.summary}"
+        table.add_row(study.name, study.paper, what, files, study.quick_time, study.full_time)
+    return table

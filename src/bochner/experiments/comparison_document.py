@@ -1,0 +1,318 @@
+"""What a comparison found, as one document of plain values: for people, pages and programs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from bochner import __version__
+from bochner.experiments.cells import Result, mean_and_error
+from bochner.experiments.comparison import Setup
+from bochner.experiments.comparison_guarantees import error_rate
+from bochner.models.pipelines import METHODS
+from bochner.models.preparation import preparation_notes
+
+PLAIN = "FourierFeatures"  # what learned maps are compared with in words
+_NO_TIME = 0.1  # seconds that nobody minds
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
+
+
+def measure_of(setup: Setup) -> dict[str, Any]:
+    """Name and unit of what is measured.
+
+    Examples
+    --------
+    >>> from bochner.datasets.tables import read_table
+    >>> from bochner.experiments.comparison import Setup
+    >>> from bochner.experiments.comparison_document import measure_of
+    >>> measure_of(Setup(read_table("iris"), "balanced-accuracy"))["name"]
+    'balanced accuracy'
+    """
+    unit = "" if setup.measure == "R2" else "%"
+    name = setup.measure.replace("-", " ")
+    return {"name": name, "unit": unit, "higher_is_better": True}
+
+
+def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
+    """A line for each method and width: means over the splits, and what is guaranteed.
+
+    Parameters
+    ----------
+    setup : Setup
+        What was compared.
+    results : sequence of Result
+        Cells that were measured.
+    """
+    groups: dict[tuple[str, int | None], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.cell.method, result.cell.width), []).append(result)
+    order = list(METHODS)
+    keys = sorted(groups, key=lambda key: (order.index(key[0]), key[1] or 0))
+    first = [result for result in results if result.cell.seed == 0]
+    return [_summary(setup, groups[key], len(first)) for key in keys]
+
+
+def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[str, Any]:
+    cell = group[0].cell
+    factor = 1.0 if setup.measure == "R2" else 100.0
+    score, error = mean_and_error([factor * result.score for result in group])
+    first = next((result for result in group if result.cell.seed == 0), None)
+    guarantee = certificate = None
+    if first is not None:
+        guarantee = first.details["guarantee"]
+        errors: Any = first.details["errors"]
+        if errors is not None:
+            certificate = error_rate(errors, int(first.details["n_test"]), n_certified)
+    return {
+        "method": cell.method,
+        "width": cell.width,
+        "score": score,
+        "standard_error": None if math.isnan(error) else error,
+        "seeds": len(group),
+        "fit": float(np.mean([result.fit for result in group])),
+        "transform": float(np.mean([result.details["transform"] for result in group])),
+        "baseline": METHODS[cell.method].baseline,
+        "guarantee": guarantee or certificate,
+        "certificate": certificate,
+        "chosen": _typical([_plain_dict(result.details["chosen"]) for result in group]),
+    }
+
+
+def _plain_dict(value: Any) -> dict[str, Any]:
+    return dict(value)
+
+
+def _typical(chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of every setting the median, or what came most often."""
+    typical: dict[str, Any] = {}
+    for name in chosen[0]:
+        values = [settings.get(name) for settings in chosen]
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        if len(numbers) == len(values):
+            typical[name] = float(np.median(numbers))
+        else:
+            typical[name] = Counter(map(repr, values)).most_common(1)[0][0].strip("'")
+    return typical
+
+
+def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
+    """A score with its error and unit.
+
+    Examples
+    --------
+    >>> from bochner.experiments.comparison_document import score_text
+    >>> score_text({"score": 97.25, "standard_error": 0.5}, {"unit": "%"})
+    '97.2 ± 0.5 %'
+    """
+    digits = 1 if measure["unit"] == "%" else 3
+    text = f"{summary['score']:.{digits}f}"
+    if summary["standard_error"] is not None:
+        text += f" ± {summary['standard_error']:.{digits}f}"
+    return f"{text} {measure['unit']}".rstrip()
+
+
+def called(summary: Mapping[str, Any]) -> str:
+    """The method with its width, in words.
+
+    Examples
+    --------
+    >>> from bochner.experiments.comparison_document import called
+    >>> called({"method": "Nystroem", "width": 32}), called({"method": "exact", "width": None})
+    ('Nystroem with 32 columns', 'the exact machine')
+    """
+    if summary["width"] is None:
+        return "the exact machine"
+    return f"{summary['method']} with {summary['width']} columns"
+
+
+def recommend(
+    summaries: Sequence[Mapping[str, Any]], measure: Mapping[str, Any], n_test: int
+) -> dict[str, Any]:
+    """Which line to use, in a sentence, and why.
+
+    The one with the fewest columns among those within one standard error of the best; of equally
+    wide ones the best that is not much slower than the fastest. The exact machine counts as wider
+    than all.
+
+    Parameters
+    ----------
+    summaries : sequence of dict
+        From :func:`summarise`.
+    measure : dict
+        From :func:`measure_of`.
+    n_test : int
+        Test rows of a split: where there is one split only, the standard error of a share of so
+        many stands in for the one over the splits.
+    """
+    best = max(summaries, key=lambda summary: summary["score"])
+    error = best["standard_error"]
+    if error is None:
+        share = min(max(best["score"] / 100, 0.0), 1.0)
+        error = 100 * math.sqrt(share * (1 - share) / n_test) if measure["unit"] == "%" else 0.0
+    good = [summary for summary in summaries if summary["score"] >= best["score"] - error]
+    narrowest = min(s["width"] or math.inf for s in good)
+    narrow = [s for s in good if (s["width"] or math.inf) == narrowest]
+    fastest = min(s["fit"] + s["transform"] for s in narrow)
+    fast = [s for s in narrow if s["fit"] + s["transform"] <= max(_NO_TIME, 3 * fastest)]
+    chosen = max(fast, key=lambda s: s["score"])
+    name = measure["name"]
+    sentence = f"Use {called(chosen)}: {score_text(chosen, measure)} {name}."
+    if chosen is best:
+        reasons = ["It is the best that was measured"]
+        others = [summary for summary in good if summary is not best]
+        if others and (chosen["width"] is not None):
+            reasons[0] += ", and none within one standard error of it has fewer columns"
+    elif chosen["width"] == best["width"]:
+        reasons = [
+            f"It is within one standard error of the best, {called(best)} "
+            f"({score_text(best, measure)}), and much faster"
+        ]
+    else:
+        reasons = [
+            f"It has the fewest columns within one standard error of the best, {called(best)} "
+            f"({score_text(best, measure)})"
+        ]
+    plain = [s for s in summaries if s["method"] == PLAIN]
+    same = next((s for s in plain if s["width"] == chosen["width"]), None)
+    if same is not None and chosen["method"] != PLAIN:
+        reasons.append(
+            f"plain random features ({PLAIN}) of the same width have {score_text(same, measure)}"
+        )
+        enough = [s for s in plain if s["score"] >= chosen["score"] - error]
+        wide = min(enough, key=lambda s: s["width"], default=None)
+        if wide is None:
+            widest = max(plain, key=lambda s: s["width"])
+            if widest is not same:
+                reasons.append(
+                    f"with {widest['width']} columns they have {score_text(widest, measure)}"
+                )
+        elif wide is not same:
+            reasons.append(f"they need {wide['width']} for as much")
+    elif chosen["method"] == PLAIN:
+        learned = [s for s in summaries if METHODS[s["method"]].supervised]
+        if learned:
+            reasons.append("learning the kernel from the labels does not pay here")
+    exact = next((s for s in summaries if s["width"] is None), None)
+    if exact is not None and exact is not chosen and exact is not best:
+        reasons.append(f"the exact machine has {score_text(exact, measure)}")
+    return {
+        "sentence": sentence,
+        "reason": "; ".join(reasons) + ".",
+        "method": chosen["method"],
+        "width": chosen["width"],
+    }
+
+
+def make_document(
+    setup: Setup,
+    results: Sequence[Result],
+    *,
+    command: str,
+    seconds: float,
+    left_out: Sequence[str] = (),
+    interrupted: bool = False,
+    pictures: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole document, of plain values that JSON can hold.
+
+    Parameters
+    ----------
+    setup : Setup
+        What was compared.
+    results : sequence of Result
+        At least one.
+    command : str
+        What repeats it.
+    seconds : float
+        What it took, this time.
+    left_out : sequence of str
+        What was not measured, and why.
+    interrupted : bool, default=False
+        Whether cells are missing.
+    pictures : mapping, optional
+        See :mod:`bochner.experiments.comparison_pictures`.
+    """
+    table = setup.table
+    measure = measure_of(setup)
+    summaries = summarise(setup, results)
+    factor = 100.0 if measure["unit"] == "%" else 1.0
+    n_test = int(results[0].details["n_test"])
+    cells = [
+        {
+            "method": result.cell.method,
+            "width": result.cell.width,
+            "seed": result.cell.seed,
+            "score": factor * result.score,
+            "fit": result.fit,
+            "transform": result.details["transform"],
+            "seconds": result.seconds,
+            "chosen": result.details["chosen"],
+            "guarantee": result.details["guarantee"],
+        }
+        for result in results
+    ]
+    classes = None
+    if table.task == "classification":
+        classes = [str(label) for label in np.unique(table.y)]
+    document = {
+        "kind": "comparison",
+        "version": 1,
+        "title": f"Kernels compared on {table.name}",
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": seconds,
+        "versions": versions(),
+        "machine": {"cores": os.cpu_count(), "device": setup.device},
+        "data": {
+            "name": table.name,
+            "rows": len(table.y),
+            "columns": table.X.shape[1],
+            "task": table.task,
+            "classes": classes,
+            "target": table.target,
+            "notes": [*table.notes, *preparation_notes(table.X)],
+        },
+        "measure": measure,
+        "summaries": summaries,
+        "cells": cells,
+        "recommendation": recommend(summaries, measure, n_test),
+        "left_out": list(left_out),
+        "interrupted": interrupted,
+        "pictures": dict(pictures or {}),
+    }
+    plain: dict[str, Any] = _plain(document)
+    return plain
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    found = {"python": platform.python_version(), "bochner": __version__}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON has: no NaN, no infinity, nothing of NumPy."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

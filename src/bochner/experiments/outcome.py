@@ -1,0 +1,117 @@
+"""A study's outcome on disk: a document that a program can read, and figures."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bochner.experiments.cells import Result
+from bochner.experiments.provenance import machine, versions
+from bochner.experiments.sections import Section, as_plain
+
+if TYPE_CHECKING:
+    from bochner.experiments.studies import Request, Study
+
+VERSION = 1  # of the document
+
+
+def shown_of(study: Study, results: Sequence[Result]) -> list[Result]:
+    """The results that the study's tables are made of; others only made choices."""
+    return [result for result in results if result.cell.study in study.shown]
+
+
+def document(
+    study: Study,
+    request: Request,
+    results: Sequence[Result],
+    sections: Sequence[Section],
+    *,
+    command: str,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The study as what JSON can hold.
+
+    Parameters
+    ----------
+    study, request
+        What was asked for.
+    results : sequence of Result
+        Everything that was measured; its times add up to ``seconds``, of one process.
+    sections : sequence of Section
+        What the results say.
+    command : str
+        How to do it again.
+    notes : sequence of str
+        What the reader must know: what was left out, that it is a small version.
+    """
+    return {
+        "kind": "study",
+        "version": VERSION,
+        "title": f"{study.item}: {study.summary}",
+        "paper": study.paper,
+        "study": study.name,
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(sum(result.seconds for result in results), 1),
+        "versions": versions(),
+        "machine": machine(),
+        "request": {"tasks": list(request.tasks), "seeds": request.seeds, "quick": request.quick},
+        "notes": list(notes),
+        "sections": [as_plain(section, _image(section)) for section in sections],
+    }
+
+
+def write_outcome(made: dict[str, Any], sections: Sequence[Section], folder: Path) -> list[str]:
+    """Write ``results.json`` and the figures, and say what was written.
+
+    Charts become PNG and SVG files, other pictures PNG files; none without Matplotlib.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / "results.json.part"
+    unfinished.write_text(json.dumps(made, indent=1, allow_nan=False))
+    unfinished.replace(folder / "results.json")
+    written = ["results.json"]
+    for number, section in enumerate(sections, start=1):
+        name = f"{number:02d}-{_slug(section.heading)}"
+        try:
+            figures = _figures(section)
+        except ModuleNotFoundError:
+            break
+        for figure, kinds in figures:
+            for kind in kinds:
+                figure.savefig(folder / f"{name}.{kind}", dpi=150)
+                written.append(f"{name}.{kind}")
+    return written
+
+
+def _figures(section: Section) -> list[tuple[Any, tuple[str, ...]]]:
+    figures: list[tuple[Any, tuple[str, ...]]] = []
+    if section.chart is not None:
+        from bochner.plots.curves import curves_figure
+
+        figures.append((curves_figure(section.chart, section.heading), ("png", "svg")))
+    if section.picture is not None:
+        figures.append((section.picture(), ("png",)))
+    return figures
+
+
+def _image(section: Section) -> str | None:
+    if section.picture is None:
+        return None
+    file = BytesIO()
+    try:
+        section.picture().savefig(file, format="png", dpi=100)
+    except ModuleNotFoundError:  # Matplotlib is an extra
+        return None
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _slug(heading: str) -> str:
+    words = re.findall(r"[a-z0-9]+", heading.lower())
+    return "-".join(words[:6]) or "figure"

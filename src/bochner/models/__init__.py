@@ -1,0 +1,1 @@
+"""Whole models: columns made numbers, a feature map, and a linear machine on top."""

@@ -1,0 +1,80 @@
+r"""Probabilities of classes out of the scores of a machine.
+
+Support vector and ridge machines give scores, not probabilities. A logistic regression of the
+labels on the scores of rows that took no part in training turns one into the other,
+
+.. math:: P(y = c \mid s) \propto \exp(a_c \cdot s + b_c)
+
+(for two classes Platt's sigmoid). They are estimates, as good as those rows are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+Floats = NDArray[np.float64]
+
+
+def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
+    """The numbers that make probabilities of scores, as lists.
+
+    Parameters
+    ----------
+    scores : array of shape (n,) or (n, k)
+        Of rows that the machine was not trained with.
+    y : array of shape (n,)
+        Their labels.
+    classes : array
+        All classes, in the order of the machine.
+
+    Returns
+    -------
+    dict or None
+        ``"coef"`` and ``"intercept"``; None where a class is missing among these rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.models.calibration import fit_calibration, probabilities
+    >>> scores, y = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 0, 1, 1])
+    >>> calibration = fit_calibration(scores, y, [0, 1])
+    >>> probabilities([0.0, 5.0], calibration).round(2)
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    y = np.asarray(y)
+    if not np.isin(classes, y).all():
+        return None
+    model = LogisticRegression(C=10.0, max_iter=1000).fit(_columns(scores), y)
+    return {"coef": model.coef_.tolist(), "intercept": model.intercept_.tolist()}
+
+
+def probabilities(scores: Any, calibration: Mapping[str, Any]) -> Floats:
+    """Probabilities of the classes, a row for every row of scores.
+
+    Parameters
+    ----------
+    scores : array of shape (n,) or (n, k)
+    calibration : mapping
+        What :func:`fit_calibration` returned.
+
+    Returns
+    -------
+    array of shape (n, number of classes)
+    """
+    coef = np.asarray(calibration["coef"], np.float64)
+    logits = _columns(scores) @ coef.T + np.asarray(calibration["intercept"], np.float64)
+    if logits.shape[1] == 1:
+        logits = np.hstack([np.zeros_like(logits), logits])
+    return softmax(logits, axis=1)
+
+
+def _columns(scores: Any) -> Floats:
+    scores = np.asarray(scores, np.float64)
+    return scores[:, None] if scores.ndim == 1 else scores

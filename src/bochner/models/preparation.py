@@ -1,0 +1,312 @@
+"""Columns of any kind made numbers of comparable size, by scikit-learn's own preprocessing.
+
+What is done to a column follows from its kind, which is read off the rows once, before anything
+is fitted: numbers are filled in and standardised, categories become columns of zeros and ones,
+dates become days. Columns that cannot help are left out: constant ones, and text in which nearly
+every row has a value of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+Kind = Literal["number", "category", "date", "text", "constant"]
+
+MOST_CATEGORIES = 50  # columns that one column of categories may become
+FEWEST_OF_A_CATEGORY = 5  # rows; the rarer ones share a column
+_LOOKED_AT = 1000  # values that dates are recognised by
+_DENSE_COLUMNS = 500  # up to which the result is dense, however many zeros there are
+_DAY = 86_400e9  # nanoseconds
+
+
+class DaysSinceEpoch(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Columns of dates, or of text that says dates, as days since the first of January 1970.
+
+    What cannot be read as a date is missing, which is NaN.
+
+    Attributes
+    ----------
+    day_first_ : list of bool
+        Whether the day comes before the month: where only that makes sense of all rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.preparation import DaysSinceEpoch
+    >>> DaysSinceEpoch().fit_transform(pd.DataFrame({"day": ["1970-01-02", "soon"]})).tolist()
+    [[1.0], [nan]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the order of day and month."""
+        import pandas as pd
+
+        validate_data(self, X, skip_check_array=True, reset=True)
+        frame = pd.DataFrame(X)
+        self.day_first_ = [_day_first(frame.iloc[:, column]) for column in range(frame.shape[1])]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Days of every column, of shape (n, columns)."""
+        import pandas as pd
+
+        check_is_fitted(self, "n_features_in_")
+        validate_data(self, X, skip_check_array=True, reset=False)
+        frame = pd.DataFrame(X)
+        days = [
+            _days(frame.iloc[:, column], first) for column, first in enumerate(self.day_first_)
+        ]
+        return np.column_stack(days) if days else np.empty((len(frame), 0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _times(column: Any, day_first: bool) -> Any:
+    """Points in time, missing where a value is none."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a format that could not be guessed
+        if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+            column = column.astype(object).where(column.notna(), None)
+        return pd.to_datetime(column, errors="coerce", utc=True, dayfirst=day_first)
+
+
+def _day_first(column: Any) -> bool:
+    sample = column.dropna().iloc[:_LOOKED_AT]
+    return bool(_times(sample, True).notna().sum() > _times(sample, False).notna().sum())
+
+
+def _days(column: Any, day_first: bool) -> Any:
+    times = _times(column, day_first)
+    values = times.dt.tz_localize(None).astype("datetime64[ns]").astype("int64")
+    days = values.to_numpy() / _DAY
+    days[times.isna().to_numpy()] = np.nan
+    return days
+
+
+def column_kinds(X: Any) -> dict[Any, Kind]:
+    """What the columns of a DataFrame hold.
+
+    Parameters
+    ----------
+    X : DataFrame
+        Rows.
+
+    Returns
+    -------
+    dict
+        From the name of a column to ``"number"``, ``"category"``, ``"date"``, or to what is left
+        out: ``"text"`` (most rows have a value of their own) and ``"constant"``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.preparation import column_kinds
+    >>> column_kinds(pd.DataFrame({"a": [1.5, None], "b": ["x", "y"], "c": [1, 1]}))
+    {'a': 'constant', 'b': 'category', 'c': 'constant'}
+    """
+    return {name: _kind(X[name]) for name in X.columns}
+
+
+def _kind(column: Any) -> Kind:
+    import pandas as pd
+
+    values = column.dropna()
+    try:
+        distinct = values.nunique()
+    except TypeError:  # lists and the like
+        return "text"
+    if distinct == 0 or (distinct == 1 and (len(values) == len(column) or _is_number(column))):
+        return "constant"
+    if _is_number(column):
+        return "number"
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return "date"
+    if _says_dates(values):
+        return "date"
+    if distinct > MOST_CATEGORIES and distinct > len(values) / 2:
+        return "text"
+    return "category"
+
+
+def _is_number(column: Any) -> bool:
+    import pandas as pd
+
+    return bool(
+        pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+    )
+
+
+def _says_dates(values: Any) -> bool:
+    """Whether text is dates: digits first, and read as dates without exception."""
+    sample = values.iloc[:_LOOKED_AT].astype(str)
+    if not sample.str.match(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
+        return False
+    return bool(_times(sample, _day_first(sample)).notna().all())
+
+
+def make_preparation(X: Any) -> Any:
+    """An unfitted transformer that makes numbers of rows like these.
+
+    Parameters
+    ----------
+    X : DataFrame, array or sparse matrix of shape (n, d)
+        Rows, looked at for the kinds of their columns.
+
+    Returns
+    -------
+    transformer
+        For a DataFrame, one that finds its columns by name. Dense arrays are filled in and
+        standardised; sparse ones divided by the largest entry of each column, and stay sparse.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.preparation import make_preparation
+    >>> X = pd.DataFrame({"size": [1.0, None, 3.0, 8.0], "colour": ["red", "red", "blue", "red"]})
+    >>> make_preparation(X).fit_transform(X).shape        # size, its gaps, two colours
+    (4, 4)
+    """
+    if sparse.issparse(X):
+        return MaxAbsScaler()
+    if not hasattr(X, "iloc"):
+        return Pipeline(
+            [
+                ("fill", SimpleImputer(strategy="median", add_indicator=True)),
+                ("vary", VarianceThreshold()),
+                ("scale", StandardScaler()),
+            ]
+        )
+    kinds = column_kinds(X)
+    if not any(kind in ("number", "category", "date") for kind in kinds.values()):
+        raise ValueError(
+            "there is no column to learn from: columns must hold numbers, dates or categories, "
+            f"and vary; got {_list_of(f'{name} ({kind})' for name, kind in kinds.items())}."
+        )
+    numbers = [
+        ("fill", SimpleImputer(strategy="median", add_indicator=True)),
+        ("scale", StandardScaler()),
+    ]
+    rarest = min(FEWEST_OF_A_CATEGORY, max(1, len(X) // 100))
+    categories = [
+        ("text", CategoryNames()),
+        (
+            "columns",
+            OneHotEncoder(
+                handle_unknown="infrequent_if_exist",
+                min_frequency=rarest if rarest > 1 else None,
+                max_categories=MOST_CATEGORIES,
+            ),
+        ),
+    ]
+    parts = [
+        ("numbers", Pipeline(numbers), [name for name in kinds if kinds[name] == "number"]),
+        (
+            "dates",
+            Pipeline([("days", DaysSinceEpoch()), *numbers]),
+            [name for name in kinds if kinds[name] == "date"],
+        ),
+        (
+            "categories",
+            Pipeline(categories),
+            [name for name in kinds if kinds[name] == "category"],
+        ),
+    ]
+    width = len(kinds) + sum(min(X[name].nunique(), MOST_CATEGORIES) for name in parts[2][2])
+    return ColumnTransformer(
+        [part for part in parts if part[2]],
+        sparse_threshold=0.0 if width <= _DENSE_COLUMNS else 0.3,
+    )
+
+
+class CategoryNames(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Columns of categories as text; what is missing is a category of its own, ``"(missing)"``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.preparation import CategoryNames
+    >>> CategoryNames().fit_transform(pd.DataFrame({"a": ["x", None, 3]})).tolist()
+    [['x'], ['(missing)'], ['3']]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the columns; nothing is learned."""
+        validate_data(self, X, skip_check_array=True, reset=True)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Text of every column, an object array of shape (n, columns)."""
+        import pandas as pd
+
+        check_is_fitted(self, "n_features_in_")
+        validate_data(self, X, skip_check_array=True, reset=False)
+        frame = pd.DataFrame(X).astype(object)
+        return frame.map(str).where(frame.notna(), "(missing)").to_numpy(dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def preparation_notes(X: Any) -> tuple[str, ...]:
+    """Sentences about what the preparation does that one might not expect.
+
+    Parameters
+    ----------
+    X : DataFrame, array or sparse matrix
+        Rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.preparation import preparation_notes
+    >>> preparation_notes(pd.DataFrame({"a": [1, 2], "b": [0, 0]}))
+    ('Left out because they do not vary: b.',)
+    """
+    if not hasattr(X, "iloc"):
+        return ()
+    kinds = column_kinds(X)
+
+    def named(kind: Kind) -> list[str]:
+        return [str(name) for name in kinds if kinds[name] == kind]
+
+    notes = []
+    if names := named("constant"):
+        notes.append(f"Left out because they do not vary: {_list_of(names)}.")
+    if names := named("text"):
+        notes.append(f"Left out because most rows have a value of their own: {_list_of(names)}.")
+    if names := named("date"):
+        notes.append(f"Dates made numbers, in days: {_list_of(names)}.")
+    if names := named("category"):
+        notes.append(f"Categories made columns of zeros and ones: {_list_of(names)}.")
+    used = [name for name in kinds if kinds[name] in ("number", "category", "date")]
+    gaps = [str(name) for name in used if X[name].isna().any()]
+    if gaps:
+        notes.append(f"Missing values filled in, with a column that says where: {_list_of(gaps)}.")
+    return tuple(notes)
+
+
+def _list_of(names: Any, most: int = 8) -> str:
+    names = [str(name) for name in names]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

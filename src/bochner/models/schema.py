@@ -1,0 +1,310 @@
+"""What a model expects of the rows that it predicts: which columns, of which kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any, Self, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bochner.models.preparation import Kind, column_kinds
+
+_USED = ("number", "category", "date")
+_MOST_VALUES = 1000  # values of a category that are kept
+_SHOWN = 5  # names in a message
+_WORDS = {"true": 1.0, "false": 0.0}
+
+
+class SchemaError(ValueError):
+    """Rows that do not have the columns of the model, in one line for the user."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the model was trained with it.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "category", "date", "text", "constant"}
+        See :func:`~bochner.models.preparation.column_kinds`; text and constants are not used.
+    dtype : str
+        ``"bool"``, ``"number"``, ``"datetime"`` or ``"str"``.
+    values : tuple of str or None
+        The values of a category, so that new ones can be counted; None where there are very many.
+    """
+
+    name: str
+    kind: Kind
+    dtype: str
+    values: tuple[str, ...] | None = None
+
+    @property
+    def used(self) -> bool:
+        """Whether the model looks at it."""
+        return self.kind in _USED
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns that a model was trained with.
+
+    Parameters
+    ----------
+    n_columns : int
+    columns : tuple of Column or None
+        None where columns have no names: arrays and sparse matrices.
+    sparse : bool
+        Whether the rows were a sparse matrix.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.schema import Schema
+    >>> schema = Schema.of(pd.DataFrame({"age": [30, 40], "town": ["Ulm", "Bonn"]}))
+    >>> [(column.name, column.kind) for column in schema.columns]
+    [('age', 'number'), ('town', 'category')]
+    >>> rows, notes = schema.arrange(pd.DataFrame({"town": ["Rom"], "x": [0], "age": ["31"]}))
+    >>> rows
+       age town
+    0   31  Rom
+    >>> notes
+    ["columns that the model does not use were ignored: 'x'"]
+    >>> schema.unseen(rows)
+    {'town': 1}
+    """
+
+    n_columns: int
+    columns: tuple[Column, ...] | None = None
+    sparse: bool = False
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """The schema of rows: a pandas table, an array or a sparse matrix."""
+        if not hasattr(X, "columns"):
+            return cls(int(X.shape[1]), None, sparse.issparse(X))
+        kinds = column_kinds(X)
+        columns = (_column(str(name), kinds[name], X[name]) for name in X.columns)
+        return cls(X.shape[1], tuple(columns))
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """The schema that :meth:`to_json` wrote; an error for anything else."""
+        n_columns, columns, is_sparse = (
+            document[name] for name in ("n_columns", "columns", "sparse")
+        )
+        if not isinstance(n_columns, int) or not isinstance(is_sparse, bool):
+            raise ValueError(f"n_columns={n_columns!r} and sparse={is_sparse!r} are no schema.")
+        if columns is None:
+            return cls(n_columns, None, is_sparse)
+        found = tuple(_read_column(**column) for column in columns)
+        if len(found) != n_columns or len({column.name for column in found}) != n_columns:
+            raise ValueError(f"a schema of {n_columns} columns lists {len(found)} or repeats one.")
+        return cls(n_columns, found, is_sparse)
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as lists, numbers and strings."""
+        return asdict(self)
+
+    def arrange(self, X: Any) -> tuple[Any, list[str]]:
+        """Rows as the model takes them, and what there is to tell the user.
+
+        Columns with names may come in any order, and there may be more of them. A sparse matrix
+        may be wider or narrower: absent columns are zero.
+
+        Parameters
+        ----------
+        X : pandas table, array or sparse matrix
+
+        Returns
+        -------
+        X : of the same kind
+        notes : list of str
+
+        Raises
+        ------
+        SchemaError
+            Where a column is missing or holds what cannot be meant.
+        """
+        if self.columns is not None:
+            return self._arrange_table(X)
+        if hasattr(X, "columns"):
+            return self._arrange_unnamed(X)
+        found = int(X.shape[1])
+        if self.sparse:
+            return _fit_width(X, self.n_columns)
+        if found != self.n_columns:
+            raise SchemaError(f"the model takes {self.n_columns} columns, the data have {found}")
+        return X, []
+
+    def unseen(self, X: Any) -> dict[str, int]:
+        """For each category, how many rows hold a value that was not there in training."""
+        counts: dict[str, int] = {}
+        for column in self.columns or ():
+            if column.used and column.values is not None:
+                given = X[column.name].dropna().map(str)
+                new = int((~given.isin(column.values)).sum())
+                if new:
+                    counts[column.name] = new
+        return counts
+
+    def text_columns(self) -> list[str]:
+        """The columns that a text file should be read as text for, also where they are digits."""
+        return [
+            column.name for column in self.columns or () if column.used and column.dtype == "str"
+        ]
+
+    def _arrange_table(self, X: Any) -> tuple[Any, list[str]]:
+        assert self.columns is not None
+        used = [column for column in self.columns if column.used]
+        names = [column.name for column in used]
+        if not hasattr(X, "columns"):
+            raise SchemaError(
+                f"the model takes columns by name ({_list(names)}), the data have none"
+            )
+        given = X.rename(columns=str)
+        missing = [name for name in names if name not in given.columns]
+        if missing:
+            raise SchemaError(_missing(missing, [str(name) for name in given.columns]))
+        repeated = [name for name in names if int((given.columns == name).sum()) > 1]
+        if repeated:
+            raise SchemaError(f"the data have the column {_list(repeated)} more than once")
+        known = {column.name for column in self.columns}
+        more = [name for name in given.columns if name not in known]
+        notes = [f"columns that the model does not use were ignored: {_list(more)}"]
+        rows = given[names].copy()
+        for column in used:
+            rows[column.name] = _as(column, rows[column.name])
+        return rows, notes if more else []
+
+    def _arrange_unnamed(self, X: Any) -> tuple[Any, list[str]]:
+        """A table for a model that was trained without names: by position."""
+        if X.shape[1] != self.n_columns:
+            raise SchemaError(
+                f"the model takes {self.n_columns} columns without names, the data have "
+                f"{X.shape[1]}"
+            )
+        numbers = [_as(Column(str(name), "number", "number"), X[name]) for name in X.columns]
+        rows = np.column_stack([np.asarray(column, np.float64) for column in numbers])
+        return (sparse.csr_matrix(rows) if self.sparse else rows), []
+
+
+def _column(name: str, kind: Kind, values: Any) -> Column:
+    from pandas.api import types
+
+    if types.is_bool_dtype(values.dtype):
+        dtype = "bool"
+    elif types.is_numeric_dtype(values.dtype):
+        dtype = "number"
+    else:
+        dtype = "datetime" if types.is_datetime64_any_dtype(values.dtype) else "str"
+    if kind != "category":
+        return Column(name, kind, dtype)
+    known = sorted(set(values.dropna().map(str)))
+    return Column(name, kind, dtype, tuple(known) if len(known) <= _MOST_VALUES else None)
+
+
+def _read_column(name: str, kind: str, dtype: str, values: Sequence[Any] | None) -> Column:
+    if not isinstance(name, str) or not isinstance(dtype, str) or kind not in get_args(Kind):
+        raise ValueError(f"{name!r} of kind {kind!r} and dtype {dtype!r} is no column.")
+    return Column(name, cast(Kind, kind), dtype, None if values is None else tuple(values))
+
+
+def _as(column: Column, values: Any) -> Any:
+    """The values of a column in the kind that the model was trained with."""
+    from pandas.api import types
+
+    is_number = types.is_numeric_dtype(values.dtype)
+    if column.kind == "number":
+        return _finite(values) if is_number else _numbers(column, values)
+    if column.kind == "date":
+        return _dates(column, values)
+    if is_number and not types.is_bool_dtype(values.dtype):
+        values = values.map(_written)
+    return values.astype(object)
+
+
+def _numbers(column: Column, values: Any) -> Any:
+    import pandas as pd
+
+    if values.dtype.kind in "mM":
+        raise _not(column, "numbers", values)
+    if column.dtype == "bool":
+        numbers = values.map(lambda value: _WORDS.get(str(value).strip().lower(), np.nan))
+        numbers = numbers.fillna(pd.to_numeric(values, errors="coerce")).astype(np.float64)
+    else:
+        numbers = pd.to_numeric(values, errors="coerce")
+    wrong = values[values.notna() & numbers.isna()]
+    if len(wrong):
+        raise _not(column, "numbers", wrong)
+    return _finite(numbers)
+
+
+def _finite(numbers: Any) -> Any:
+    """Infinite numbers count as missing, as in training."""
+    if numbers.dtype.kind == "f" and np.isinf(numbers).any():
+        return numbers.where(np.isfinite(numbers))
+    return numbers
+
+
+def _dates(column: Column, values: Any) -> Any:
+    """Dates or text that says dates; some may be unreadable, which is missing, but not all."""
+    import pandas as pd
+
+    there = values.dropna()
+    if not len(there) or pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return values
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        raise _not(column, "dates", there)
+    if not pd.to_datetime(there, errors="coerce", utc=True, format="mixed").notna().any():
+        raise _not(column, "dates", there)
+    return values
+
+
+def _written(value: Any) -> Any:
+    """A number as a file would write it: 3, not 3.0."""
+    if value != value:
+        return None
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def _not(column: Column, what: str, wrong: Any) -> SchemaError:
+    return SchemaError(
+        f"column {column.name!r} should hold {what}, but row {_row(wrong.index[0])} has "
+        f"{str(wrong.iloc[0])[:40]!r}"
+    )
+
+
+def _row(label: Any) -> Any:
+    return int(label) + 1 if isinstance(label, (int, np.integer)) else label
+
+
+def _fit_width(X: Any, n_columns: int) -> tuple[Any, list[str]]:
+    """A sparse matrix with so many columns: cut, or with columns of zeros."""
+    X = sparse.csr_matrix(X)
+    if X.shape[1] > n_columns:
+        more = X.shape[1] - n_columns
+        used: NDArray[Any] = np.unique(X.indices)
+        notes = []
+        if np.any(used >= n_columns):
+            notes.append(f"the last {more} columns are unknown to the model and were ignored")
+        return X[:, :n_columns], notes
+    shape = (X.shape[0], n_columns)
+    return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=shape), []
+
+
+def _missing(missing: list[str], given: list[str]) -> str:
+    message = f"the data lack {_list(missing)}, with which the model was trained"
+    close = get_close_matches(missing[0], given, n=1)
+    if close:
+        return f"{message}; did you mean that by {close[0]!r}?"
+    return f"{message}; there are {_list(given)}"
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

@@ -1,0 +1,193 @@
+"""Results as one HTML file that can be opened, mailed and kept: nothing is fetched.
+
+plotly.js is copied into the file out of the Python package ``plotly``, which makes it about five
+megabytes. A Content-Security-Policy in the page forbids the browser every connection, and every
+script other than the two of the page, which it knows by their SHA-256.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bochner.report.comparison import ComparisonView, comparison_view
+from bochner.report.numbers import seconds_text, shortened
+from bochner.report.series import DARK, LIGHT
+from bochner.report.study import StudyView, study_view
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+VERSION = 1
+View = ComparisonView | StudyView
+_VIEWS: dict[str, Callable[[Mapping[str, Any]], View]] = {
+    "comparison": comparison_view,
+    "study": study_view,
+}
+
+
+def write_page(document: Mapping[str, Any], path: str | Path) -> Path:
+    """Write the page of a results document.
+
+    Parameters
+    ----------
+    document : mapping
+        What ``bochner compare`` or ``bochner reproduce`` measured: of the kind "comparison" or
+        "study", version 1. None and NaN stand for what could not be measured.
+    path : str or Path
+        The file. Folders on the way to it are made; a file of that name is replaced once the new
+        one is complete.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bochner.report import write_page
+    >>> study = {"kind": "study", "version": 1, "title": "Nothing yet", "sections": []}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_page(study, Path(folder) / "page.html")
+    ...     "<title>Nothing yet</title>" in page.read_text(encoding="utf-8")
+    True
+    """
+    path = Path(path)
+    text = render_page(document)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        # No translation of line ends: the scripts are known by the hash of their bytes.
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def render_page(document: Mapping[str, Any]) -> str:
+    """The page of a results document, as text. Parameters are those of :func:`write_page`.
+
+    Examples
+    --------
+    >>> from bochner.report import render_page
+    >>> page = render_page({"kind": "study", "version": 1, "title": "R & D", "sections": []})
+    >>> "<h1>R &amp; D</h1>" in page
+    True
+    """
+    kind, version = str(document.get("kind")), document.get("version")
+    if kind not in _VIEWS:
+        raise ValueError(f"kind must be one of {sorted(_VIEWS)}, got {kind!r}.")
+    if version != VERSION:
+        raise ValueError(
+            f"version must be {VERSION}, the only one this page can show, got {version!r}."
+        )
+    view = _VIEWS[kind](document)
+    environment = _environment()
+    script = _source(environment, "page.js")
+    library = _plotly()
+    template = environment.get_template(f"{kind}.html")
+    return template.render(
+        kind=kind,
+        view=view,
+        title=str(document.get("title") or "bochner"),
+        policy=_policy(library, script),
+        library=library,
+        script=script,
+        style=_source(environment, "page.css"),
+        light=LIGHT,
+        dark=DARK,
+        figures=_json({figure.name: figure.spec for figure in view.all_figures}),
+        command=str(document.get("command") or ""),
+        circumstances=_circumstances(document),
+    )
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the page needs the package jinja2: pip install bochner[cli]"
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("bochner.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = _breakable
+    environment.filters["shortened"] = shortened
+    return environment
+
+
+def _breakable(text: Any) -> str:
+    """A name that may go on in the next line between its words, as in MercerFeatures."""
+    from markupsafe import Markup, escape  # comes with jinja2
+
+    return Markup(re.sub(r"([a-z])([A-Z])", r"\1<wbr>\2", str(escape(text))))
+
+
+def _source(environment: Environment, name: str) -> str:
+    """A file of the templates folder as it stands."""
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0].replace("\r\n", "\n")
+
+
+def _plotly() -> str:
+    """plotly.js, as it may stand between script tags."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the page needs the package plotly: pip install bochner[cli]"
+        ) from error
+    text: str = get_plotlyjs()
+    # Either would end the script, or hide its end; in strings the backslash changes nothing.
+    return text.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(*scripts: str) -> str:
+    """What the browser may do: run these scripts, show what is in the file, and nothing else."""
+    known = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() + "'"
+        for s in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {known}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _json(value: Any) -> str:
+    """JSON that may stand between script tags."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _circumstances(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """When, how long, on what machine and with which versions."""
+    created = str(document.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
+    machine = dict(document.get("machine") or {})
+    cores, device = machine.pop("cores", None), machine.pop("device", None)
+    words = [f"{cores} core{'s' * (cores != 1)}"] * (cores is not None)
+    words += [str(device)] * (device is not None)
+    words += [f"{name} {value}" for name, value in machine.items()]
+    facts = [("measured", created), ("took", ""), ("machine", ", ".join(words))]
+    if document.get("seconds") is not None:
+        facts[1] = ("took", seconds_text(document["seconds"]))
+    facts += [(str(name), str(value)) for name, value in (document.get("versions") or {}).items()]
+    return [(name, value) for name, value in facts if value]

@@ -1,0 +1,160 @@
+"""What tells the lines of a chart apart: colour, mark and dashes, in both themes.
+
+The colours differ from each other by more than ten units of CIELAB to the eyes of the colour-blind
+too (a test computes it), and neighbours in the list differ in their marks as well: there are eight
+colours and seven marks, so that 56 pairs pass before one comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Custom properties of the style sheet. A chart names them with an @: "@series-0".
+LIGHT = {
+    "paper": "#fdfdfc",
+    "card": "#ffffff",
+    "ink": "#1d2127",
+    "soft": "#565d68",
+    "line": "#dcdfe4",
+    "grid": "#eceef1",
+    "accent": "#1f4fb8",
+    "tint": "#eef3fc",
+    "warning": "#7a4300",
+    "warning-tint": "#fdf3e3",
+    "quiet": "#7b828d",
+    "heat-0": "#f7f9fc",
+    "heat-1": "#7fa3d6",
+    "heat-2": "#17305f",
+    "mark": "#c2410c",
+    "series-0": "#2a48d0",
+    "series-1": "#cf6f0e",
+    "series-2": "#0b7a5c",
+    "series-3": "#8a50a5",
+    "series-4": "#7f4b05",
+    "series-5": "#1e90f0",
+    "series-6": "#84102c",
+    "series-7": "#343850",
+}
+DARK = {
+    "paper": "#14171c",
+    "card": "#1b1f26",
+    "ink": "#e7e9ed",
+    "soft": "#a7aeba",
+    "line": "#373d48",
+    "grid": "#282d36",
+    "accent": "#8fb4ff",
+    "tint": "#1c2638",
+    "warning": "#f2c078",
+    "warning-tint": "#31271a",
+    "quiet": "#8b939f",
+    "heat-0": "#171b22",
+    "heat-1": "#3f6fb5",
+    "heat-2": "#e3edff",
+    "mark": "#ff9d5c",
+    "series-0": "#6a93e0",
+    "series-1": "#dd8434",
+    "series-2": "#4fdc8c",
+    "series-3": "#f3b2bb",
+    "series-4": "#d8da55",
+    "series-5": "#afcbfa",
+    "series-6": "#e8506a",
+    "series-7": "#9b6fff",
+}
+N_COLOURS = 8
+
+# Plotly's names of the marks, and the same shapes as SVG paths for the switches beside the charts.
+MARKS = {
+    "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "square": "M-3.5 -3.5h7v7h-7z",
+    "triangle-up": "M0 -4.5L4.3 3.2H-4.3z",
+    "diamond": "M0 -5L4.6 0L0 5L-4.6 0z",
+    "star": "M0 -5L1.3 -1.6L4.8 -1.5L2 .7L3 4L0 2.1L-3 4L-2 .7L-4.8 -1.5L-1.3 -1.6z",
+    "cross": "M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+    "triangle-down": "M0 4.5L4.3 -3.2H-4.3z",
+}
+_NAMES = tuple(MARKS)
+# plotly.js gives all marks one diameter; pointed ones look smaller.
+_ENLARGED = {
+    "triangle-up": 1.25,
+    "triangle-down": 1.25,
+    "star": 1.3,
+    "diamond": 1.15,
+    "cross": 1.1,
+}
+# Plotly's names of the dashes, and the same as SVG dash arrays.
+DASHES = {"solid": "none", "dash": "6 4", "dot": "2 3", "dashdot": "7 3 2 3", "longdash": "10 4"}
+_QUIET = ("dash", "dot", "dashdot", "longdash")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One method, or one line of a study, and how it looks.
+
+    Attributes
+    ----------
+    key : str
+        The name that the page's script knows it by.
+    name : str
+        As the user wrote it, not escaped.
+    colour : str
+        A custom property of the style sheet, without the dashes in front.
+    mark, dash : str
+        As plotly.js calls them.
+    quiet : bool
+        Not one of ours: a baseline, or a published figure. Drawn with open marks.
+    """
+
+    key: str
+    name: str
+    colour: str
+    mark: str
+    dash: str = "solid"
+    quiet: bool = False
+
+    @property
+    def symbol(self) -> str:
+        """The mark's full name: open for what is not ours."""
+        return f"{self.mark}-open" if self.quiet else self.mark
+
+    @property
+    def scale(self) -> float:
+        """By how much the mark is enlarged to look as large as a circle."""
+        return _ENLARGED.get(self.mark, 1)
+
+    @property
+    def mark_path(self) -> str:
+        return MARKS[self.mark]
+
+    @property
+    def dash_array(self) -> str:
+        return DASHES[self.dash]
+
+
+def method_series(methods: Iterable[tuple[str, bool]]) -> dict[str, Series]:
+    """A look for each method, ours first: pairs of its name and whether it is a baseline.
+
+    Examples
+    --------
+    >>> from bochner.report.series import method_series
+    >>> for series in method_series([("Nystroem", True), ("MercerFeatures", False)]).values():
+    ...     print(series.name, series.colour, series.symbol, series.dash)
+    MercerFeatures series-0 circle solid
+    Nystroem quiet circle-open dash
+    """
+    baseline: dict[str, bool] = {}
+    for name, quiet in methods:
+        baseline.setdefault(name, quiet)
+    ours = [name for name, quiet in baseline.items() if not quiet]
+    others = [name for name, quiet in baseline.items() if quiet]
+    looks = {name: numbered(i, f"m{i}", name) for i, name in enumerate(ours)}
+    for i, name in enumerate(others):
+        mark, dash = _NAMES[i % len(_NAMES)], _QUIET[i % len(_QUIET)]
+        looks[name] = Series(f"m{len(ours) + i}", name, "quiet", mark, dash, quiet=True)
+    return looks
+
+
+def numbered(index: int, key: str, name: str, *, published: bool = False) -> Series:
+    """The look of the series of this number; a published one is dashed with open marks."""
+    colour, mark = f"series-{index % N_COLOURS}", _NAMES[index % len(_NAMES)]
+    return Series(key, name, colour, mark, "dash" if published else "solid", quiet=published)

@@ -1,0 +1,309 @@
+"""`bochner compare` as a person meets it: in a process of its own, on files of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+pytest.importorskip("typer", reason="the program's packages are not installed")
+
+QUICK = ("--widths", "8", "--seeds", "1", "--jobs", "1")
+FAST = ("--method", "FourierFeatures", "--method", "MercerFeatures", *QUICK)
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "bochner", "compare", *map(str, arguments)]
+
+
+@pytest.fixture
+def compare(tmp_path):
+    def run(*arguments, columns=120):
+        return subprocess.run(
+            command(*arguments),
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": str(columns)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def cells_of(folder):
+    return [json.loads(line) for line in (folder / "cells.jsonl").read_text().splitlines()]
+
+
+def test_bundled_data(compare, tmp_path):
+    result = compare("wine", "--widths", "8,200", "--seeds", "2", "--jobs", "1")
+    assert result.returncode == 0, result.stderr
+    for expected in (
+        "178 rows",
+        "RBFSampler",
+        "exact",
+        "±",
+        "Left out: Nystroem with 200",
+        "Use ",
+        "error rate on new rows is at most",
+        "kernel residual ≤",
+        "results.json",
+    ):
+        assert expected in result.stdout
+    folder = tmp_path / "bochner-results" / "wine"
+    document = json.loads((folder / "results.json").read_text())
+    assert document["kind"] == "comparison"
+    assert document["command"].startswith("bochner compare wine --widths 8,200")
+    assert len(document["cells"]) == len(cells_of(folder))
+    assert not document["interrupted"]
+
+
+def test_only_some_methods_and_a_narrow_screen(compare, tmp_path):
+    result = compare("iris", *QUICK, "--method", "rbfsampler", "--output", "here", columns=60)
+    assert result.returncode == 0, result.stderr
+    assert "RBFSampler" in result.stdout
+    assert "Nystroem" not in result.stdout
+    assert (tmp_path / "here" / "results.json").exists()
+
+
+def test_a_table_with_everything_in_it(compare, tmp_path, rng):
+    """Strings, gaps, dates, an identifier, and few of one class."""
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n).round(),
+            "job": rng.choice(["smith", "cook", None], n),
+            "customer": [f"id {i}" for i in range(n)],
+            "since": pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+        }
+    )
+    frame["left"] = np.where(frame["age"] > 56, "yes", "no")
+    frame.loc[::9, "age"] = np.nan
+    frame.loc[:2, "left"] = None
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    result = compare("people.csv", "--target", "left", *FAST)
+    assert result.returncode == 0, result.stderr
+    for expected in (
+        "397 rows, 4 columns, 2 classes",
+        "3 rows without a target were left out",
+        "value of their own: customer",
+        "in days: since",
+        "where: age, job",
+        "balanced accuracy",
+    ):
+        assert expected in result.stdout
+    document = json.loads((tmp_path / "bochner-results/people/results.json").read_text())
+    assert document["measure"]["name"] == "balanced accuracy"
+    assert max(line["score"] for line in document["summaries"]) > 80
+
+
+def test_sparse_rows(compare, tmp_path, rng):
+    X = sparse.random(300, 800, density=0.02, random_state=0, format="csr")
+    dump_svmlight_file(X, np.where(X.sum(axis=1).A1 > 8, 1, -1), str(tmp_path / "words.svm"))
+    result = compare("words.svm", *QUICK)
+    assert result.returncode == 0, result.stderr
+    assert "300 rows, 800 columns, 2 classes" in result.stdout
+    assert "failed" not in result.stdout
+
+
+def test_numbers_and_a_sample(compare, tmp_path, rng):
+    X = rng.normal(size=(5000, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(price=X[:, 0] ** 2)
+    frame.to_csv(tmp_path / "prices.csv", index=False)
+    result = compare("prices.csv", *FAST, "--max-rows", "500")
+    assert result.returncode == 0, result.stderr
+    assert "the last column, price, is taken" in result.stdout
+    assert "5000 rows in the file, 500 drawn at random" in result.stdout
+    document = json.loads((tmp_path / "bochner-results/prices/results.json").read_text())
+    assert document["measure"]["name"] == "R2"
+    assert document["pictures"]["plane"]["names"] == ["a", "b"]
+
+
+def test_a_second_run_measures_only_what_is_new(compare, tmp_path):
+    folder = tmp_path / "bochner-results" / "iris"
+    assert compare("iris", *FAST).returncode == 0
+    first = cells_of(folder)
+    result = compare("iris", *FAST, "--widths", "8,16")
+    assert "2 of 4 cells were found on file" in result.stdout
+    assert cells_of(folder)[:2] == first
+    assert len(cells_of(folder)) == 4
+    # other settings are other cells
+    result = compare("iris", *FAST, "--gamma", "0.5")
+    assert "found on file" not in result.stdout
+    assert len(cells_of(folder)) == 6
+    result = compare("iris", *FAST, "--fresh")
+    assert "found on file" not in result.stdout
+    assert len(cells_of(folder)) == 2
+
+
+def test_a_changed_file_is_measured_again(compare, tmp_path):
+    lines = [f"{i % 7},{i % 3},{i % 2}\n" for i in range(80)]
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(lines))
+    assert compare("rows.csv", *FAST).returncode == 0
+    assert "2 of 2 cells were found on file" in compare("rows.csv", *FAST).stdout
+    lines[5] = "100,0,1\n"
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(lines))
+    assert "found on file" not in compare("rows.csv", *FAST).stdout
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_killed_and_run_again(compare, tmp_path, jobs):
+    """Finished cells are kept and not measured twice, whatever was being written."""
+    file = tmp_path / "bochner-results" / "digits" / "cells.jsonl"
+    arguments = ("digits", "--widths", "16", "--seeds", "1", "--jobs", jobs)
+    process = subprocess.Popen(
+        command(*arguments), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _wait_for(lambda: file.exists() and file.read_text().count("\n") >= 2)
+    process.kill()
+    process.wait()
+    before = file.read_text()
+    n_before = before.count("\n")
+    with file.open("a") as opened:
+        opened.write('{"cell": {"study": "cut sh')  # as if killed while writing
+    result = compare(*arguments)
+    assert result.returncode == 0, result.stderr
+    assert f"{n_before} of 8 cells were found on file" in result.stdout
+    after = file.read_text()
+    assert after.startswith(before)
+    lines = [line for line in after.splitlines() if not line.endswith("cut sh")]
+    cells = [json.dumps(json.loads(line)["cell"], sort_keys=True) for line in lines]
+    assert len(cells) == len(set(cells)) == 8
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_interrupted(tmp_path, jobs):
+    """Ctrl-C keeps what is finished, shows it, and exits with 130."""
+    folder = tmp_path / "bochner-results" / "digits"
+    process = subprocess.Popen(
+        command("digits", "--widths", "16,64", "--seeds", "3", "--jobs", jobs),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    file = folder / "cells.jsonl"
+    _wait_for(lambda: file.exists() and file.read_text().count("\n") >= 1)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "as it was interrupted" in output
+    assert "the same command goes on from here" in output
+    document = json.loads((folder / "results.json").read_text())
+    assert document["interrupted"]
+    assert len(document["cells"]) == len(cells_of(folder)) < 45
+
+
+def test_time_budget(compare, tmp_path):
+    result = compare("iris", *QUICK, "--time-budget", "0")
+    assert result.returncode == 2
+    assert "8 of 8 cells, as the time budget was spent" in result.stdout
+    assert compare("iris", *FAST).returncode == 0
+    result = compare("iris", *QUICK, "--time-budget", "0")
+    assert result.returncode == 0
+    assert "6 of 8 cells, as the time budget was spent" in result.stdout
+    assert "MercerFeatures" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "there is no file and no dataset 'nothing'"),
+        (["iriz"], "did you mean iris?"),
+        (["absent.csv"], "there is no file and no dataset 'absent.csv'"),
+        (["empty.csv"], "the file empty.csv is empty"),
+        (["one.csv"], "one class only, x"),
+        (["rows.csv", "--target", "labl"], "there is no column 'labl'"),
+        (["same.csv"], "no column to learn from"),
+        (["."], "is not a file"),
+        (["iris", "--widths", "7"], "even numbers from 2 on, got 7"),
+        (["iris", "--widths", "a,b"], "whole numbers separated by commas"),
+        (["iris", "--method", "Magic"], "there is no method 'Magic'"),
+        (["iris", "--measure", "luck"], "measure must be one of"),
+        (["iris", "--task", "ranking"], "task must be one of"),
+        (["iris", "--device", "moon"], "--device must be cpu or cuda"),
+        (["iris", "--gamma", "-1"], "--gamma must be a positive finite number"),
+        (["iris", "--method", "Nystroem", "--widths", "1000"], "there is nothing to measure"),
+        (["iris", "--output", "rows.csv"], "cannot be kept in rows.csv"),
+    ],
+)
+def test_mistakes_give_one_line(tmp_path, monkeypatch, arguments, message):
+    from typer.testing import CliRunner
+
+    from bochner.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "one.csv").write_text("a,y\n" + "1,x\n" * 30)
+    (tmp_path / "rows.csv").write_text("size,label\n" + "1,x\n2,y\n" * 20)
+    (tmp_path / "same.csv").write_text("size,label\n" + "1,x\n1,y\n" * 20)
+    result = CliRunner().invoke(app, ["compare", *arguments])
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stderr.startswith("bochner: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+
+
+def test_a_mistake_in_a_process_of_its_own(compare):
+    result = compare("absent.csv")
+    assert result.returncode == 2
+    assert result.stderr.startswith("bochner: there is no file")
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_device(compare):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    result = compare("iris", "--device", "cuda")
+    assert result.returncode == 2
+    assert "finds no CUDA device" in result.stderr
+
+
+def test_results_without_the_page(tmp_path, monkeypatch):
+    """Where the page's packages are missing, a line says so and the results are there."""
+    from typer.testing import CliRunner
+
+    from bochner.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "bochner.report", None)
+    result = CliRunner().invoke(app, ["compare", "iris", *FAST])
+    assert result.exit_code == 0, result.output
+    assert "No page: it needs" in result.output
+    assert (tmp_path / "bochner-results/iris/results.json").exists()
+
+
+def test_a_failing_method_is_reported(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from bochner.cli import app
+    from bochner.mercer.features import MercerFeatures
+
+    def fit(self, X, y=None):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(MercerFeatures, "fit", fit)
+    result = CliRunner().invoke(app, ["compare", "iris", *FAST])
+    assert result.exit_code == 0, result.output
+    assert "MercerFeatures 8, split 1 failed: RuntimeError: out of luck" in result.output
+    assert "Use FourierFeatures" in result.output
+    assert len(cells_of(tmp_path / "bochner-results" / "iris")) == 1
+
+
+def _wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)

@@ -1,0 +1,146 @@
+"""Columns of any kind, made numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from bochner.models.preparation import (
+    MOST_CATEGORIES,
+    column_kinds,
+    make_preparation,
+    preparation_notes,
+)
+
+
+@pytest.fixture
+def frame(rng):
+    n = 300
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(3, 7, n),
+            "gaps": np.where(rng.uniform(size=n) < 0.2, np.nan, rng.normal(size=n)),
+            "truth": rng.uniform(size=n) < 0.5,
+            "few": rng.choice(["a", "b", "c"], n),
+            "many": rng.choice([f"v{i}" for i in range(120)], n),
+            "id": [f"row {i}" for i in range(n)],
+            "said": pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+            "date": pd.date_range("2020-01-01", periods=n),
+            "same": 1.0,
+            "nothing": [None] * n,
+        }
+    )
+    frame.loc[:9, "few"] = None
+    return frame
+
+
+KINDS = {
+    "number": "number",
+    "gaps": "number",
+    "truth": "number",
+    "few": "category",
+    "many": "category",
+    "id": "text",
+    "said": "date",
+    "date": "date",
+    "same": "constant",
+    "nothing": "constant",
+}
+
+
+def test_kinds(frame):
+    assert column_kinds(frame) == KINDS
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1.2.2020", "31.12.2021"], "date"),
+        (["2020-01-01 10:00", "2020-01-02 11:30"], "date"),
+        (["1-2", "3-4"], "category"),  # no year
+        (["12-34-5678", "99-99-9999"], "category"),  # no such day
+        (["yes", None], "category"),  # says something by being there
+        (pd.Categorical(["u", "v"]), "category"),
+    ],
+)
+def test_kinds_of_text(values, kind):
+    assert column_kinds(pd.DataFrame({"c": values}))["c"] == kind
+
+
+def test_prepared_columns(frame):
+    prepare = make_preparation(frame).fit(frame)
+    Z = prepare.transform(frame)
+    names = [name.partition("__")[2] for name in prepare.get_feature_names_out()]
+    assert Z.shape == (300, len(names))
+    assert np.isfinite(Z).all()
+    column = dict(zip(names, Z.T, strict=True))
+    for name in ("number", "gaps", "said", "date", "missingindicator_gaps"):
+        assert abs(column[name].mean()) < 1e-9
+        assert column[name].std() == pytest.approx(1)
+    np.testing.assert_allclose(column["said"], column["date"])
+    np.testing.assert_array_equal(column["few_(missing)"], frame["few"].isna())
+    assert not any(name.startswith(("id", "same", "nothing")) for name in names)
+    assert sum(name.startswith("many") for name in names) <= MOST_CATEGORIES
+
+
+def test_new_rows(frame):
+    """Categories never seen, gaps where there were none, and other columns do no harm."""
+    prepare = make_preparation(frame).fit(frame)
+    new = frame.iloc[:4].copy()
+    new["few"] = ["a", "never seen", None, "b"]
+    new["number"] = [np.nan, 1, 2, 3]
+    new["said"] = ["2020-01-01", "no date", None, "2021-05-05"]
+    new = new[list(new.columns[::-1])].assign(extra=1)
+    assert np.isfinite(prepare.transform(new)).all()
+
+
+def test_wide_categories_stay_sparse(rng):
+    frame = pd.DataFrame(
+        {f"c{i}": rng.choice([f"v{j}" for j in range(40)], 400) for i in range(20)}
+    )
+    assert sparse.issparse(make_preparation(frame).fit_transform(frame))
+
+
+def test_arrays(rng):
+    X = rng.normal(2, 5, size=(50, 3))
+    X[3, 1] = np.nan
+    X = np.column_stack([X, np.ones(50)])
+    Z = make_preparation(X).fit_transform(X)
+    assert Z.shape == (50, 4)  # the constant is gone, where column 1 was missing is there
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(Z.std(axis=0), 1)
+
+
+def test_sparse_stays_sparse(rng):
+    X = sparse.random(50, 20, density=0.2, random_state=0, format="csr") * 7
+    Z = make_preparation(X).fit_transform(X)
+    assert sparse.issparse(Z)
+    assert abs(Z).max() == pytest.approx(1)
+
+
+def test_nothing_to_learn_from():
+    with pytest.raises(ValueError, match=r"no column to learn from.*same \(constant\)"):
+        make_preparation(pd.DataFrame({"same": [1, 1, 1]}))
+
+
+def test_notes(frame):
+    notes = " ".join(preparation_notes(frame))
+    for expected in (
+        "do not vary: same, nothing",
+        "value of their own: id",
+        "Dates made numbers, in days: said, date",
+        "zeros and ones: few, many",
+        "filled in, with a column that says where: gaps, few",
+    ):
+        assert expected in notes
+    assert preparation_notes(np.ones((3, 2))) == ()
+    many = pd.DataFrame({f"c{i}": [1, 1] for i in range(12)})
+    assert preparation_notes(many)[0].endswith("c7 and 4 more.")
+
+
+def test_cloning(frame):
+    prepare = make_preparation(frame)
+    np.testing.assert_array_equal(
+        clone(prepare).fit_transform(frame), prepare.fit_transform(frame)
+    )
