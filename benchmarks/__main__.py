@@ -6,7 +6,17 @@ import platform
 import sys
 from collections.abc import Callable
 
-from benchmarks import landmarks, linear, margin, mercer, operations, sampling, scaling, startup
+from benchmarks import (
+    images,
+    landmarks,
+    linear,
+    margin,
+    mercer,
+    operations,
+    sampling,
+    scaling,
+    startup,
+)
 
 MEASUREMENTS: dict[str, Callable[[], None]] = {
     "features": operations.features,
@@ -17,6 +27,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "linear": linear.linear,
     "margin": margin.margin,
     "mercer": mercer.mercer,
+    "images": images.images,
     "scaling": scaling.rows_against_time,
     "sampling": sampling.kernel_error,
     "startup": startup.new_process,

@@ -1,3 +1,4 @@
+import io
 import os
 
 import numpy as np
@@ -11,6 +12,7 @@ from bochner.datasets.local import (
     VARIABLE,
     data_folder,
     load_cifar10_hog,
+    load_images,
     load_local,
     load_mnist,
     load_pair,
@@ -248,3 +250,53 @@ def test_real_file():
     data = load_local("ads")
     assert data.X_train.shape == (3279, 1554)
     assert np.unique(data.y_train, return_counts=True)[1].tolist() == [459, 2820]
+
+
+def test_mnist_as_images(folder):
+    X = np.arange(2 * 784, dtype=np.uint16).reshape(2, 784).astype(np.uint8)
+    y = np.array([3, 4], dtype=np.uint8)
+    np.savez(folder / "mnist.npz", X_train=X, y_train=y, X_test=X[:1], y_test=y[:1])
+    data = load_images("mnist")
+    assert data.X_train.shape == (2, 28, 28)
+    assert data.X_train.dtype == np.uint8
+    np.testing.assert_array_equal(data.X_train[1].ravel(), X[1])
+    assert data.y_train.tolist() == [3, 4]
+    assert str(data) == "mnist: 2 images of 28 x 28, 1 to test"
+
+
+def sheet(images, rows, columns):
+    """Images side by side, row by row, as the bytes of a picture that loses nothing."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    mosaic = np.zeros((rows * 32, columns * 32, 3), dtype=np.uint8)
+    for k, one in enumerate(images):
+        i, j = divmod(k, columns)
+        mosaic[32 * i : 32 * i + 32, 32 * j : 32 * j + 32] = one
+    file = io.BytesIO()
+    image.fromarray(mosaic).save(file, format="PNG")
+    return np.frombuffer(file.getvalue(), dtype=np.uint8)
+
+
+def test_cifar10_is_cut_out_of_its_sheets_in_order(folder, rng):
+    images = rng.integers(256, size=(12, 32, 32, 3), dtype=np.uint8)
+    y = np.arange(12, dtype=np.uint8) % 10
+    first, second = sheet(images[:6], 2, 3), sheet(images[6:], 2, 3)
+    grid = np.array([2, 3])
+    np.savez(folder / "cifar10_train.npz", labels=y, grid=grid, sheet_00=first, sheet_01=second)
+    np.savez(folder / "cifar10_test.npz", labels=y[6:], grid=grid, sheet_00=second)
+    data = load_images("cifar10")
+    np.testing.assert_array_equal(data.X_train, images)
+    np.testing.assert_array_equal(data.X_test, images[6:])
+    assert data.y_train.tolist() == y.tolist()
+
+
+def test_a_sheet_of_another_size(folder, rng):
+    images = rng.integers(256, size=(4, 32, 32, 3), dtype=np.uint8)
+    parts = {"labels": np.zeros(4, np.uint8), "sheet_00": sheet(images, 2, 2)}
+    np.savez(folder / "cifar10_train.npz", grid=np.array([2, 3]), **parts)
+    with pytest.raises(ValueError, match="not of 2 x 3 images"):
+        load_images("cifar10")
+
+
+def test_unknown_images():
+    with pytest.raises(ValueError, match="unknown images 'svhn'; there are mnist, cifar10"):
+        load_images("svhn")

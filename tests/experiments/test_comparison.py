@@ -489,14 +489,20 @@ PERCENT = {"name": "accuracy", "unit": "%"}
             "does not pay",
         ),
         (
-            [line("MarginFourierFeatures", 8, 96.0), line("FourierFeatures", 8, 80.0)]
-            + [line("FourierFeatures", 64, 96.0)],
+            [
+                line("MarginFourierFeatures", 8, 96.0),
+                line("FourierFeatures", 8, 80.0),
+                line("FourierFeatures", 64, 96.0),
+            ],
             ("MarginFourierFeatures", 8),
             "they need 64 for as much",
         ),
         (
-            [line("MarginFourierFeatures", 8, 96.0), line("FourierFeatures", 8, 80.0)]
-            + [line("FourierFeatures", 64, 90.0)],
+            [
+                line("MarginFourierFeatures", 8, 96.0),
+                line("FourierFeatures", 8, 80.0),
+                line("FourierFeatures", 64, 90.0),
+            ],
             ("MarginFourierFeatures", 8),
             "with 64 columns they have 90.0",
         ),
@@ -537,12 +543,22 @@ def test_document_is_plain_json(two, numbers):
 
 
 def test_nothing_that_json_lacks(wine):
-    bad = dataclasses.replace(result("Nystroem", 8, 0, 0.5), score=math.nan)
-    bad.details.update(errors=None, chosen={"gamma": np.float64(2), "C": math.inf})
-    document = make_document(wine, [bad], command="", seconds=0.0)
-    assert document["cells"][0]["score"] is None
+    odd = result("Nystroem", 8, 0, 0.5)
+    odd.details.update(errors=None, chosen={"gamma": np.float64(2), "C": math.inf})
+    document = make_document(wine, [odd], command="", seconds=math.nan)
     assert document["cells"][0]["chosen"] == {"gamma": 2.0, "C": None}
+    assert document["seconds"] is None
     json.dumps(document, allow_nan=False)
+
+
+def test_a_score_that_is_no_number_is_a_failure(numbers):
+    """R2 where all test rows have the same number."""
+    table = numbers.table
+    y = table.y.copy()
+    y[split(numbers, 0).test] = 3.0
+    same = dataclasses.replace(numbers, table=dataclasses.replace(table, y=y))
+    _, failure = measure_all([cell("FourierFeatures")], Measurer(same))
+    assert "the score of the test rows is no number" in failure.message
 
 
 def test_plane(two):

@@ -13,6 +13,8 @@ from bochner.experiments import mukuta, mukuta_measures, mukuta_tables
 from bochner.experiments.cells import Cell, Result
 from bochner.experiments.mukuta import cells
 from bochner.experiments.mukuta_measures import (
+    CANDIDATES,
+    CHOSEN,
     MERCER,
     MERCER_MAPS,
     METHODS,
@@ -415,3 +417,25 @@ def test_commands_say_what_is_wrong(capsys, monkeypatch):
         with pytest.raises(SystemExit):
             mukuta.main(arguments)
         assert message in capsys.readouterr().err
+
+
+def test_a_density_is_chosen_without_the_test_rows(folder):
+    cell = Cell("machines", "a9a", CHOSEN, 40, 0)
+    chosen = measure(cell)
+    gaussians = chosen.details["gaussians"]
+    method = next(name for name, count in CANDIDATES.items() if count == gaussians)
+    assert chosen.score == measure(Cell("machines", "a9a", method, 40, 0)).score
+    with np.load(folder / "a9a.npz") as archive:
+        arrays = dict(archive)
+    arrays["y_test"] = -arrays["y_test"]
+    np.savez(folder / "a9a.npz", **arrays)
+    mukuta_measures._rows.cache_clear()
+    again = measure(cell)
+    assert again.details["gaussians"] == gaussians
+    assert again.score == pytest.approx(1 - chosen.score)
+
+
+def test_a_density_is_chosen_for_numbers(folder):
+    result = measure(Cell("machines", "cadata", CHOSEN, 40, 0))
+    assert result.details["gaussians"] in CANDIDATES.values()
+    assert result.details["MSE"] > 0

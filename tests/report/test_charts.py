@@ -116,6 +116,8 @@ def test_one_width_spreads_the_methods():
     traces = chart(documents.comparison(widths=(64,)), "width")["data"]
     xs = [trace["x"][0] for trace in traces if trace["name"] != documents.EXACT]
     assert len(xs) == len(traces) - 1
+    alone = documents.comparison(ours=("one",), baselines=(), widths=(64,), exact=False)
+    assert chart(alone, "width")["data"][0]["x"] == [64]
     assert len(set(xs)) == len(xs)
     assert all(64 / 1.5 < x < 64 * 1.5 for x in xs)
 

@@ -166,8 +166,10 @@ def _run(
     paths = write_outcome(made, sections, folder)
     where = f"\n{elapsed:.0f} s. Results are in {folder}: "
     console.print(where, end="", markup=False, highlight=False, soft_wrap=True)
-    files = [_notebook_name(notebook.path, folder), *paths, *_page(made, folder)]
-    console.print(", ".join(files), highlight=False, soft_wrap=True)
+    files = [_notebook_name(notebook.path, folder), "results.json", *_page(made, folder)]
+    figures = len({Path(path).stem for path in paths} - {"results"})
+    files += [f"{figures} figure{'s' * (figures != 1)}"] if figures else []
+    console.print(", ".join(files), markup=False, highlight=False, soft_wrap=True)
     if interrupted:
         errors.print(f"bochner: {notes[-1]} The same command goes on from there.", markup=False)
         raise typer.Exit(130)

@@ -236,7 +236,10 @@ class Measurer:
         begun = time.perf_counter()
         decisions = learned.decide(rows.X_test)
         transform = time.perf_counter() - begun
-        score = rows.problem.machine.score(decisions, rows.y_test)
+        with np.errstate(all="ignore"):
+            score = rows.problem.machine.score(decisions, rows.y_test)
+        if not np.isfinite(score):
+            raise ValueError(f"the score of the test rows is no number, but {score}.")
         details: dict[str, Any] = {
             "transform": transform,
             "chosen": {**learned.chosen.settings, "C": learned.C},

@@ -332,7 +332,10 @@ def _fitted_maps(cell: Cell, split: Split) -> Iterator[tuple[Any, float]]:
     X, y = split.X_train, split.y_train
     start = time.perf_counter()
     if cell.method not in POSTERIORS:
-        fitted = _feature_map(cell).fit(X, y)
+        with warnings.catch_warnings():
+            # Of Internet Ads many rows are the same: fewer distinct centroids than asked for.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = _feature_map(cell).fit(X, y)
         yield fitted, time.perf_counter() - start
         return
     settings: dict[str, Any] = {

@@ -67,8 +67,8 @@ def width_figure(
         series = looks[name]
         wide = sorted((s for s in group if s.get("width")), key=lambda s: int(s["width"]))
         if wide:
-            place = with_width.index(name) / max(len(with_width) - 1, 1) - 0.5
-            shift = 10 ** (spread * place)
+            place = with_width.index(name) - (len(with_width) - 1) / 2
+            shift = 10 ** (spread * place / max(len(with_width) - 1, 1))
             traces.append(
                 line(
                     series,
