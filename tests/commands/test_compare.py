@@ -105,11 +105,11 @@ def test_a_table_with_everything_in_it(compare, tmp_path, rng):
 
 
 def test_sparse_rows(compare, tmp_path, rng):
-    X = sparse.random(300, 800, density=0.02, random_state=0, format="csr")
-    dump_svmlight_file(X, np.where(X.sum(axis=1).A1 > 8, 1, -1), str(tmp_path / "words.svm"))
+    X = sparse.random(200, 150, density=0.1, random_state=0, format="csr")
+    dump_svmlight_file(X, np.where(X.sum(axis=1).A1 > 7.5, 1, -1), str(tmp_path / "words.svm"))
     result = compare("words.svm", *QUICK)
     assert result.exit_code == 0, result.stderr
-    assert "300 rows, 800 columns, 2 classes" in result.stdout
+    assert "200 rows, 150 columns, 2 classes" in result.stdout
     assert "failed" not in result.stdout
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from bochner.datasets import table_files
+from bochner.datasets import table_files, tables
 from bochner.datasets.tables import NAMED, TableError, read_table, recognise_task
 
 
@@ -109,6 +109,13 @@ def test_large_files_are_sampled_evenly(tmp_path, monkeypatch):
     for part in np.split(counts, 10):  # a tenth of the file: correlated a little, negatively
         error = np.sqrt(len(part) * times * share * (1 - share))
         assert abs(part.sum() - len(part) * times * share) < 4 * error
+
+
+def test_very_wide_files_keep_fewer_rows(tmp_path, monkeypatch, frame):
+    monkeypatch.setattr(tables, "_MOST_ENTRIES", 90)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert len(read_table(tmp_path / "rows.csv", max_rows=50).y) == 30
+    assert len(read_table(tmp_path / "rows.csv").y) == 60  # all were asked for
 
 
 def test_a_sample_is_the_same_every_time(tmp_path, frame):

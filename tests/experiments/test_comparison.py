@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import os
 import time
 
 import numpy as np
@@ -337,6 +338,8 @@ class Broken(Measurer):
     def __call__(self, cell):
         if cell.method == "RBFSampler":
             raise RuntimeError("no\nluck")
+        if cell.width == 13:
+            os._exit(1)
         return super().__call__(cell)
 
 
@@ -363,6 +366,13 @@ def test_processes_measure_the_same(wine):
     for each in cells[:2]:
         assert results[each].score == Measurer(wine)(each).score
     assert isinstance(results[cells[2]], Failure)
+    # one process is killed: what it did is lost, the rest is not
+    cells = [cell("FourierFeatures", 13), *(cell("FourierFeatures", seed=s) for s in range(4))]
+    events = list(measure_all(cells, Broken(wine), n_jobs=2))
+    lost = [event.cell for event in events if isinstance(event, Failure)]
+    assert cells[0] in lost
+    assert len(lost) <= 2
+    assert sum(isinstance(event, Result) for event in events) == 5 - len(lost)
     assert not list(measure_all(cells, Broken(wine), n_jobs=2, deadline=time.monotonic()))
 
 

@@ -19,7 +19,8 @@ from typing import IO, Any
 
 import numpy as np
 
-CHUNK = 50_000  # rows read at a time
+CHUNK = 50_000  # rows read at a time, or as many as have
+_CHUNK_ENTRIES = 5_000_000
 _SNIFFED = 2**16  # characters by which the form of a text file is recognised
 _SEPARATORS = ",;\t|"
 # A label, then pairs of a position and a value.
@@ -178,6 +179,18 @@ def _different(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def chunk_rows(n_columns: int) -> int:
+    """Rows to read at a time, fewer where there are many columns.
+
+    Examples
+    --------
+    >>> from bochner.datasets.table_files import chunk_rows
+    >>> chunk_rows(10), chunk_rows(10_000)
+    (50000, 500)
+    """
+    return min(CHUNK, max(100, _CHUNK_ENTRIES // n_columns))
+
+
 def csv_frames(path: Path, form: TextForm, as_text: Iterable[str] = ()) -> Iterator[Any]:
     """A text file as DataFrames of some rows each; `as_text` columns are not made numbers."""
     import pandas as pd
@@ -194,7 +207,7 @@ def csv_frames(path: Path, form: TextForm, as_text: Iterable[str] = ()) -> Itera
             dtype=kinds,
             encoding=form.encoding,
             skipinitialspace=True,
-            chunksize=CHUNK,
+            chunksize=chunk_rows(len(form.names)),
             low_memory=False,
         ) as chunks,
     ):
@@ -210,7 +223,9 @@ def parquet_names(path: Path) -> list[str]:
 def parquet_frames(path: Path) -> Iterator[Any]:
     """A Parquet file as DataFrames of some rows each."""
     with reading(path):
-        for batch in _parquet(path).iter_batches(batch_size=CHUNK):
+        file = _parquet(path)
+        size = chunk_rows(len(file.schema_arrow.names))
+        for batch in file.iter_batches(batch_size=size):
             frame = batch.to_pandas()
             frame.columns = [str(name) for name in frame.columns]
             yield frame

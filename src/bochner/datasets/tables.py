@@ -37,6 +37,7 @@ _FEWEST_OF_A_CLASS = 4  # rows: two to learn from, one to choose on, one to test
 _MOST_CLASSES = 1000
 _FEWEST_ROWS = 20
 _MOST_COLUMNS = 20_000  # of a dense table
+_MOST_ENTRIES = 100_000_000  # of a dense table whose rows are sampled
 
 
 @dataclass(frozen=True)
@@ -263,6 +264,8 @@ def _read_frames(
     if target is None:
         notes.append(f"No --target given: the last column, {column}, is taken.")
 
+    if max_rows is not None:
+        max_rows = min(max_rows, max(_FEWEST_ROWS, _MOST_ENTRIES // len(names)))
     seed = generator.randint(2**31 - 1)
 
     def sample(frames: Iterable[Any]) -> _Sample:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
@@ -52,6 +53,9 @@ def stoppable() -> Iterator[Stop]:
         stop.asked = True
         raise KeyboardInterrupt
 
+    if threading.current_thread() is not threading.main_thread():
+        yield stop  # only the main thread is told of signals
+        return
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
@@ -113,20 +117,22 @@ def _measured(measurer: Measurer, cell: Cell) -> Result | Failure:
 def _measure_in_processes(
     cells: Sequence[Cell], measurer: Measurer, n_jobs: int, deadline: float | None
 ) -> Iterator[Cell | Result | Failure]:
-    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky import BrokenProcessPool, get_reusable_executor
 
-    executor = get_reusable_executor(
-        max_workers=n_jobs,
-        initializer=_begin_process,
-        initargs=(measurer,),
-        env=dict.fromkeys(_THREADS, "1"),
-        reuse=False,
-    )
     waiting = list(reversed(cells))
     running: dict[Any, Cell] = {}
+    executor = None
     try:
         while waiting or running:
             late = deadline is not None and time.monotonic() >= deadline
+            if executor is None:
+                executor = get_reusable_executor(
+                    max_workers=n_jobs,
+                    initializer=_begin_process,
+                    initargs=(measurer,),
+                    env=dict.fromkeys(_THREADS, "1"),
+                    reuse=False,
+                )
             while waiting and len(running) < n_jobs and not late:
                 cell = waiting.pop()
                 running[executor.submit(_measure_in_process, cell)] = cell
@@ -137,11 +143,15 @@ def _measure_in_processes(
             for future in done:
                 cell = running.pop(future)
                 try:
-                    yield future.result()
-                except MemoryError:
-                    yield Failure(cell, "there was not enough memory")
+                    result = future.result()
+                except BrokenProcessPool:
+                    # All that were running are lost with it; the others get a new one.
+                    result = Failure(cell, "its process ended; perhaps memory ran out")
+                    executor = None
+                yield result
     finally:
-        executor.shutdown(wait=True, kill_workers=bool(running))
+        if executor is not None:
+            executor.shutdown(wait=True, kill_workers=bool(running))
 
 
 _measurer: Measurer | None = None

@@ -2,7 +2,8 @@
 
 Every study says what it measures (`collect`), how a cell is measured, and what is made of the
 results (`sections`). Several figures of a paper may be one experiment on different tasks. Times
-are of two cores of a virtual machine; those of full versions are estimates where it says so.
+of small versions are processor seconds, measured on a virtual machine with two cores and one
+thread of BLAS; those of full versions are estimates from single cells where it says so.
 """
 
 from __future__ import annotations
@@ -269,8 +270,8 @@ STUDIES: dict[str, Study] = {
             item="Table 1",
             summary="a kernel machine, and linear ones on similarities to landmarks",
             tasks=_SEVEN,
-            quick_time="?",
-            full_time="?",
+            quick_time="35 s",
+            full_time="2 h, estimated",
         ),
         _letarte(
             "toys",
@@ -278,8 +279,8 @@ STUDIES: dict[str, Study] = {
             item="Figure 1",
             summary="five landmarks in the plane, plain and learned",
             tasks=("stripes",),
-            quick_time="?",
-            full_time="?",
+            quick_time="5 s",
+            full_time="10 s",
         ),
         _letarte(
             "landmarks",
@@ -287,8 +288,8 @@ STUDIES: dict[str, Study] = {
             item="Figure 2",
             summary="error against the share of the rows that are landmarks",
             tasks=("ads",),
-            quick_time="?",
-            full_time="?",
+            quick_time="20 s",
+            full_time="20 min, estimated",
         ),
         _letarte(
             "greedy",
@@ -296,8 +297,8 @@ STUDIES: dict[str, Study] = {
             item="Figure 3",
             summary="error against the number of frequencies drawn from a posterior",
             tasks=_THREE,
-            quick_time="?",
-            full_time="?",
+            quick_time="30 s",
+            full_time="40 min, estimated",
         ),
         _letarte(
             "toys",
@@ -305,8 +306,8 @@ STUDIES: dict[str, Study] = {
             item="Figure 4",
             summary="as Figure 1, other data",
             tasks=("ring",),
-            quick_time="?",
-            full_time="?",
+            quick_time="5 s",
+            full_time="10 s",
         ),
         _letarte(
             "greedy",
@@ -314,8 +315,8 @@ STUDIES: dict[str, Study] = {
             item="Figure 5",
             summary="as Figure 3, the other datasets",
             tasks=tuple(task for task in _SEVEN if task not in _THREE),
-            quick_time="?",
-            full_time="?",
+            quick_time="30 s",
+            full_time="2 h, estimated",
         ),
         _letarte(
             "landmarks",
@@ -323,8 +324,8 @@ STUDIES: dict[str, Study] = {
             item="Figure 6",
             summary="as Figure 2, the other datasets",
             tasks=tuple(task for task in _SEVEN if task != "ads"),
-            quick_time="?",
-            full_time="?",
+            quick_time="80 s",
+            full_time="3 h, estimated",
         ),
         _bullins(
             "table1",
@@ -332,8 +333,8 @@ STUDIES: dict[str, Study] = {
             item="Table 1",
             summary="learned and random features on eight pairs of classes",
             small="1000 training rows, 100 columns, one seed",
-            quick_time="?",
-            full_time="?",
+            quick_time="25 s",
+            full_time="4 h, estimated",
         ),
         _bullins(
             "windmill",
@@ -342,24 +343,24 @@ STUDIES: dict[str, Study] = {
             item="Figure 1",
             summary="a windmill in the plane, a checkerboard on the sphere",
             small="1000 training rows, 30 frequencies in the plane, one seed",
-            quick_time="?",
-            full_time="?",
+            quick_time="30 s",
+            full_time="20 min, estimated",
         ),
         _mukuta(
             "densities",
             name="mukuta-figure1",
             item="Figure 1",
             summary="error of the Gram matrix under three densities",
-            quick_time="?",
-            full_time="?",
+            quick_time="10 s",
+            full_time="2 h, estimated",
         ),
         _mukuta(
             "images",
             name="mukuta-figure2",
             item="Figure 2",
             summary="error of the Gram matrix of images, CIFAR-10 in place of ImageNet",
-            quick_time="?",
-            full_time="?",
+            quick_time="10 s",
+            full_time="2 h, estimated",
         ),
         _mukuta(
             "machines",
@@ -367,8 +368,8 @@ STUDIES: dict[str, Study] = {
             item="Figure 3",
             summary="ridge regression on features",
             tasks=mukuta_measures.NUMBERS,
-            quick_time="?",
-            full_time="?",
+            quick_time="5 s",
+            full_time="30 min, estimated",
         ),
         _mukuta(
             "machines",
@@ -376,32 +377,32 @@ STUDIES: dict[str, Study] = {
             item="Figure 4",
             summary="linear support vector machines on features",
             tasks=mukuta_measures.CLASSIFICATION,
-            quick_time="?",
-            full_time="?",
+            quick_time="10 s",
+            full_time="3 h, estimated",
         ),
         _networks(
             "covariance",
             name="mukuta-figure5",
             item="Figure 5",
             summary="covariance of the features of a convolutional kernel network",
-            quick_time="?",
-            full_time="?",
+            quick_time="NET5",
+            full_time="30 min, estimated",
         ),
         _networks(
             "maps",
             name="mukuta-figure6",
             item="Figure 6",
             summary="accuracy against the number of maps of the last layer",
-            quick_time="?",
-            full_time="?",
+            quick_time="NET6",
+            full_time="hours; minutes on a GPU",
         ),
         _networks(
             "table2",
             name="mukuta-table2",
             item="Table 2",
             summary="accuracy of convolutional kernel networks",
-            quick_time="?",
-            full_time="?",
+            quick_time="NET2",
+            full_time="hours; minutes on a GPU",
         ),
     )
 }
