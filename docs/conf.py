@@ -1,20 +1,16 @@
-"""How the pages are built: ``make docs``, or ``sphinx-build -W docs docs/_build/html``.
+"""How the pages are built: ``make docs``.
 
-Nothing is fetched from the network, so that the build works and says the same everywhere.
+Nothing is fetched from the network, so that the build says the same everywhere.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
-
-from matplotlib.figure import Figure
-from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper
 
 import bochner
 
-sys.path.insert(0, str(Path(__file__).parent))  # the gallery finds the scraper by its name
+sys.path.insert(0, str(Path(__file__).parent))  # gallery.py
 
 project = "bochner"
 author = "The bochner developers"
@@ -32,29 +28,37 @@ extensions = [
 exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
 templates_path = ["_templates"]
 
-# Markdown: the headings of a page can be linked to as on GitHub.
+# Markdown: headings can be linked to as on GitHub.
 myst_heading_anchors = 3
-myst_enable_extensions = ["colon_fence"]
 
-# Docstrings: one page for each public name, methods with their class.
-autosummary_generate = True
-autosummary_imported_members = False
+# Docstrings: a page for each public name, methods with their class.
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
-numpydoc_class_members_toctree = False
-default_role = "autolink"  # `name` in a docstring is a parameter, or a link where one exists
+default_role = "literal"  # `name` in a docstring is a parameter
 
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "image_scrapers": ("matplotlib", "gallery.figures_without_pyplot"),
+    "only_warn_on_example_error": False,
+    "show_memory": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 1,
+}
 
-def figures_without_pyplot(block: Any, block_vars: dict[str, Any], gallery_conf: Any) -> str:
-    """Pictures for the gallery: figures that a block has made with :mod:`bochner.plots`.
-
-    These never go through pyplot, where the gallery's own scraper looks.
-    """
-    seen: set[int] = block_vars.setdefault("seen_figures", set())
-    seen = gallery_conf.setdefault("seen_figures", seen)
-    paths = []
-    for value in list(block_vars["example_globals"].values()):
-        if isinstance(value, Figure) and value.number_is_ours and id(value) not in seen:
-            seen.add(id(value))
-    return figure_rst(paths, gallery_conf["src_dir"])
+html_theme = "pydata_sphinx_theme"
+html_title = "bochner"
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "navigation_with_keys": False,
+}
+html_sidebars = {"index": [], "start": [], "program": [], "extending": [], "errata": []}
+html_copy_source = False
+html_show_sphinx = False

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-
 # What the user has downloaded before must not decide a test.
 os.environ["BOCHNER_CACHE"] = os.path.join(os.path.dirname(__file__), "no-such-folder")
 

@@ -104,6 +104,18 @@ def test_a_table_with_everything_in_it(compare, tmp_path, rng):
     assert max(line["score"] for line in document["summaries"]) > 80
 
 
+def test_names_are_shown_as_they_are(compare, tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["[bold]a", "b"])
+    frame["[/]"] = rng.choice(["[red]u", "v"], 60)
+    frame["[/x]"] = "same"
+    frame.to_csv(tmp_path / "my [dim] rows.csv", index=False)
+    result = compare("my [dim] rows.csv", "--target", "[/]", *FAST)
+    assert result.exit_code == 0, result.output
+    assert "my [dim] rows: 60 rows" in result.stdout
+    assert "do not vary: [/x]" in result.stdout
+    assert (tmp_path / "bochner-results" / "my-dim-rows" / "results.json").exists()
+
+
 def test_sparse_rows(compare, tmp_path, rng):
     X = sparse.random(200, 150, density=0.1, random_state=0, format="csr")
     dump_svmlight_file(X, np.where(X.sum(axis=1).A1 > 7.5, 1, -1), str(tmp_path / "words.svm"))

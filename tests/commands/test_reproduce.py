@@ -24,16 +24,6 @@ from bochner.experiments.cells import Cell, Notebook, Result
 from bochner.experiments.sections import Section
 from bochner.experiments.studies import STUDIES, Study
 
-PROGRAM = """
-import sys
-import typer
-from bochner.commands import reproduce
-app = typer.Typer(pretty_exceptions_enable=False)
-app.callback()(lambda: None)
-reproduce.register(app)
-app()
-"""
-
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
@@ -122,7 +112,7 @@ def test_results_are_written_and_found_again(program, tiny, tmp_path):
     assert document["seconds"] == 2.0
     assert "A small version: one seed." in document["notes"][0]
     assert document["sections"][0]["table"]["rows"] == [["breast", "0.9"]]
-    assert "confirmed: it works" in (folder / "page.html").read_text()
+    assert "it works" in (folder / "page.html").read_text()
 
     again = program("tiny", "--quick")
     assert again.exit_code == 0
@@ -186,7 +176,7 @@ def test_interrupt_keeps_and_shows_what_is_done(program, tiny, tmp_path):
 
     result = program("tiny", "--tasks", "stop", "--output", "other")
     assert result.exit_code == 130
-    assert "interrupted before anything was measured" in result.output
+    assert "interrupted before there was anything to show" in result.output
 
 
 @pytest.mark.parametrize(
@@ -229,7 +219,7 @@ def test_a_file_that_vanishes_or_is_broken_is_one_line(error, message, program, 
 
 def test_a_real_study_in_a_process_of_its_own(tmp_path):
     """Interrupted with a signal after the first cells, then finished by the same command."""
-    command = [sys.executable, "-c", PROGRAM, "reproduce", "letarte-figure4", "--seeds", "2"]
+    command = [sys.executable, "-m", "bochner", "reproduce", "letarte-figure4", "--seeds", "2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     cells = tmp_path / "bochner-results" / "letarte-figure4" / "cells.jsonl"
     process = subprocess.Popen(

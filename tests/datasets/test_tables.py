@@ -190,9 +190,15 @@ def test_numbers_with_a_point_are_never_classes(values):
 def test_the_task_can_be_overruled(tmp_path):
     lines = "\n".join(f"{i},{i % 3}" for i in range(60))
     (tmp_path / "rows.csv").write_text("a,y\n" + lines)
-    assert read_table(tmp_path / "rows.csv").task == "classification"
-    table = read_table(tmp_path / "rows.csv", task="regression")
+    table = read_table(tmp_path / "rows.csv", target="y")
+    assert table.task == "classification"
+    assert "3 whole numbers are taken for classes" in table.notes[0]
+    table = read_table(tmp_path / "rows.csv", target="a")
     assert table.task == "regression"
+    assert "60 whole numbers are taken for numbers" in table.notes[0]
+    table = read_table(tmp_path / "rows.csv", target="y", task="regression")
+    assert table.task == "regression"
+    assert table.notes == ()
     assert table.y.dtype == np.float64
 
 

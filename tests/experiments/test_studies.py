@@ -5,9 +5,9 @@ import pytest
 
 from bochner.datasets import download
 from bochner.datasets.local import CACHE_VARIABLE, VARIABLE
-from bochner.experiments import outcome, studies
+from bochner.experiments import bullins_pictures, studies
 from bochner.experiments.cells import Cell, Notebook, Result, run
-from bochner.experiments.outcome import document, shown_of, write_outcome
+from bochner.experiments.outcome import document, draw, shown_of, write_outcome
 from bochner.experiments.provenance import machine, versions
 from bochner.experiments.sections import Chart, Section, Series
 from bochner.experiments.studies import FILES, STUDIES, Request, find_data
@@ -87,8 +87,9 @@ def test_one_task_of_two_experiments():
         Request(("sphere",), 1, True), lambda cells: asked.extend(cells) or run_one(cells)
     )
     assert {cell.study for cell in asked} == {"checkerboard"}
-    (section,) = study.sections(results)
-    assert section.heading.startswith("Checkerboard")
+    table, picture = study.sections(results)
+    assert table.heading.startswith("Checkerboard")
+    assert picture.picture is not None
 
 
 def test_data_that_is_missing_is_said_once_a_task(tmp_path, monkeypatch):
@@ -121,14 +122,20 @@ def test_document_and_files(tmp_path):
         Section("A picture", picture=partial(new_figure, 1, 1)),
     ]
     results = [Result(Cell("table1", "breast", "PB", None, s), 0.9, 0.0, 1.26) for s in range(2)]
-    made = document(
-        study, Request(("breast",), 2), results, sections, command="bochner x", notes=["n"]
-    )
+    request = Request(("breast",), 2)
+    pictures = draw(sections)
+    assert pictures[:2] == [None, None]
+    made = document(study, request, results, sections, pictures, command="bochner x", notes=["n"])
     assert (made["kind"], made["version"], made["seconds"]) == ("study", 1, 2.5)
     assert made["title"].startswith("Table 1: ")
     assert made["sections"][2]["image"].startswith("data:image/png;base64,iVBOR")
-    written = write_outcome(made, sections, tmp_path / "folder")
-    assert written == ["results.json", "02-a-chart.png", "02-a-chart.svg", "03-a-picture.png"]
+    written = write_outcome(made, sections, pictures, tmp_path / "folder")
+    assert written == [
+        "results.json",
+        "02-a-chart-chart.png",
+        "02-a-chart-chart.svg",
+        "03-a-picture.png",
+    ]
     assert sorted(p.name for p in (tmp_path / "folder").iterdir()) == sorted(written)
     assert json.loads((tmp_path / "folder" / "results.json").read_text()) == made
 
@@ -137,9 +144,31 @@ def test_without_matplotlib_there_are_no_figures(tmp_path, monkeypatch):
     def absent():
         raise ModuleNotFoundError("matplotlib")
 
-    sections = [Section("A picture", picture=absent)]
-    assert outcome._image(sections[0]) is None
-    assert write_outcome({}, sections, tmp_path) == ["results.json"]
+    monkeypatch.setattr("bochner.plots.curves.new_figure", lambda *size: absent())
+    sections = [
+        Section("A picture", picture=absent),
+        Section("A chart", chart=Chart("x", "y", (Series("s", (1, 2), (3.0, 4.0)),))),
+    ]
+    pictures = draw(sections)
+    assert pictures == [None, None]
+    assert write_outcome({}, sections, pictures, tmp_path) == ["results.json"]
+
+
+def test_pictures_of_the_plane_and_the_sphere(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(bullins_pictures, "STAGES", (2, 4))
+    monkeypatch.setattr(bullins_pictures, "ROWS", 200)
+    monkeypatch.setattr(bullins_pictures, "HARMONICS", 20)
+    monkeypatch.setattr(bullins_pictures, "RESOLUTION", 12)
+    figure = bullins_pictures.windmill_picture("W2", 0)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert [title for title in titles if "frequencies" in title] == [
+        "2 frequencies",
+        "4 frequencies",
+    ]
+    figure = bullins_pictures.checkerboard_picture(0)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert {"decision", "feature 1", "feature 3"} <= set(titles)
 
 
 def test_provenance():

@@ -126,14 +126,14 @@ def compare(
     results = [notebook[cell] for cell in cells if cell in notebook]
     left_out = [*left_out, *failures, *unfinished]
     if not results:
-        _show_lines("Left out", left_out)
+        _left_out(left_out)
         if interrupted:
-            console.print("Interrupted before the first cell was measured.")
+            _say("Interrupted before the first cell was measured.")
             raise typer.Exit(130)
         fail("no cell was measured", code=1 if failures else 2)
     _report(setup, results, folder, started, left_out, interrupted or bool(unfinished))
     if interrupted:
-        console.print("Interrupted: the same command goes on from here.")
+        _say("Interrupted: the same command goes on from here.")
         raise typer.Exit(130)
 
 
@@ -151,7 +151,7 @@ def _measure(
 
     missing = [cell for cell in cells if cell not in notebook]
     if len(missing) < len(cells):
-        console.print(f"{len(cells) - len(missing)} of {len(cells)} cells were found on file.")
+        _say(f"{len(cells) - len(missing)} of {len(cells)} cells were found on file.")
     n_jobs = min(jobs or default_jobs(len(missing), setup.device), max(1, len(missing)))
     clock = _Clock(cells, notebook, n_jobs)
     failures: dict[str, None] = {}
@@ -235,7 +235,7 @@ def _report(
     try:
         drawn = plane(setup, results)
     except Exception as error:  # no picture is worth the results
-        console.print(f"[dim]No picture of the plane: {error}[/dim]")
+        _say(f"No picture of the plane: {error}", style="dim")
         drawn = None
     if drawn is not None:
         pictures["plane"] = drawn
@@ -249,15 +249,15 @@ def _report(
         pictures=pictures,
     )
     console.print(_grid(document))
-    _show_lines("Left out", left_out)
+    _left_out(left_out)
     found = document["recommendation"]
     console.print(f"\n[bold]{found['sentence']}[/bold] {found['reason']}", highlight=False)
     for statement in _statements(document):
-        console.print(f"Guaranteed: {statement}", highlight=False, markup=False)
-    console.print(_footnote(document), highlight=False, style="dim")
+        _say(f"Guaranteed: {statement}")
+    _say(_footnote(document), style="dim")
     try:
         written = _write(folder / "results.json", json.dumps(document, indent=1))
-        console.print(f"Results: {written}", highlight=False, soft_wrap=True)
+        _say(f"Results: {written}", whole=True)
     except OSError as error:
         fail(f"the results cannot be written to {folder}: {error}", code=1)
     _write_page(document, folder / "page.html")
@@ -275,16 +275,16 @@ def _write_page(document: Mapping[str, Any], path: Path) -> None:
     try:
         from bochner.report import write_page
     except ModuleNotFoundError as error:
-        console.print(f"No page: it needs {error.name} (pip install 'bochner\\[cli]').")
+        _say(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
         return
     try:
         page = write_page(document, path)
     except ModuleNotFoundError as error:
-        console.print(f"No page: it needs {error.name} (pip install 'bochner\\[cli]').")
+        _say(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
         return
     except OSError as error:
         fail(f"the page cannot be written to {path}: {error}", code=1)
-    console.print(f"Page: {page}", highlight=False, soft_wrap=True)
+    _say(f"Page: {page}", whole=True)
 
 
 def _grid(document: Mapping[str, Any]) -> Grid:
@@ -374,22 +374,27 @@ def _introduce(setup: Setup, seeds: int) -> None:
     kind = "numbers to predict"
     if table.task == "classification":
         kind = f"{len(set(table.y.tolist()))} classes"
-    console.print(f"[bold]{table.name}[/bold]: {n} rows, {d} columns, {kind}", highlight=False)
+    _say(f"{table.name}: {n} rows, {d} columns, {kind}", style="bold")
     for note in (*table.notes, *preparation_notes(table.X)):
-        console.print(f"[dim]{note}[/dim]", highlight=False)
+        _say(note, style="dim")
     if setup.measure == "balanced-accuracy":
-        console.print(
-            "[dim]Measured by balanced accuracy: all classes weigh the same, however few rows "
-            "they have (--measure accuracy for the plain one).[/dim]",
-            highlight=False,
+        _say(
+            "Measured by balanced accuracy: all classes weigh the same, however few rows they "
+            "have (--measure accuracy for the plain one).",
+            style="dim",
         )
-    splits = "one random split" if seeds == 1 else f"{seeds} random splits"
-    console.print(f"[dim]{splits}, a quarter of the rows to test.[/dim]", highlight=False)
+    splits = "One random split" if seeds == 1 else f"{seeds} random splits"
+    _say(f"{splits}, a quarter of the rows to test.", style="dim")
 
 
-def _show_lines(head: str, lines: Sequence[str]) -> None:
+def _say(text: str, *, style: str | None = None, whole: bool = False) -> None:
+    """Print text as it is, whatever the user's names hold; `whole` lines are not broken."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
+
+
+def _left_out(lines: Sequence[str]) -> None:
     for line in lines:
-        console.print(f"{head}: {line}.", style="dim", highlight=False, markup=False)
+        _say(f"Left out: {line}.", style="dim")
 
 
 def _described(cell: Cell) -> str:

@@ -110,13 +110,13 @@ def _run(
     command: str,
 ) -> None:
     from bochner.experiments.cells import Cell, Notebook, Result, run
-    from bochner.experiments.outcome import document, shown_of, write_outcome
+    from bochner.experiments.outcome import document, draw, shown_of, write_outcome
     from bochner.experiments.sections import as_text
     from bochner.experiments.studies import Request, find_data
 
     tasks, left_out = find_data(tasks, offline, _say)
     for line in left_out:
-        console.print(f"Left out: {line}", markup=False, highlight=False, soft_wrap=True)
+        _line(f"Left out: {line}")
     if not tasks:
         fail(
             f"{study.name} has no data; set BOCHNER_DATA or --data to the folder of the data files"
@@ -125,10 +125,10 @@ def _run(
     notebook = Notebook(resume or folder / "cells.jsonl")
     version = f"a small version ({study.small})" if quick else "the full version"
     duration = study.quick_time if quick else study.full_time
-    console.print(f"[bold]{study.paper}, {study.item}[/bold]: {study.summary}", highlight=False)
-    console.print(f"This is {version}; {duration} on 2 cores.", highlight=False)
+    _line(f"{study.paper}, {study.item}: {study.summary}", style="bold")
+    _line(f"This is {version}; {duration} on 2 cores.")
     if len(notebook):
-        console.print(f"{len(notebook)} finished cells in {notebook.path}", highlight=False)
+        _line(f"{len(notebook)} finished cells in {notebook.path}")
 
     planned: list[Cell] = []
 
@@ -150,28 +150,27 @@ def _run(
     results = [notebook[cell] for cell in dict.fromkeys(planned) if cell in notebook]
     shown = shown_of(study, results)
     if not shown:
-        fail("interrupted before anything was measured", 130)
+        fail("interrupted before there was anything to show", 130)
     sections = study.sections(shown)
-    console.print(f"\n{as_text(sections)}", markup=False, highlight=False, soft_wrap=True)
+    _line(f"\n{as_text(sections)}")
 
     notes = []
     if quick:
         notes = [f"A small version: {study.small}. It decides little about what the paper claims."]
-        console.print(notes[0], markup=False, highlight=False, soft_wrap=True)
+        _line(notes[0])
     notes += [f"Left out: {line}" for line in left_out]
     if interrupted:
         missing = sum(cell not in notebook for cell in planned)
         notes.append(f"Interrupted: {missing} of the cells planned so far were not measured.")
-    made = document(study, request, results, sections, command=command, notes=notes)
-    paths = write_outcome(made, sections, folder)
-    where = f"\n{elapsed:.0f} s. Results are in {folder}: "
-    console.print(where, end="", markup=False, highlight=False, soft_wrap=True)
+    pictures = draw(sections)
+    made = document(study, request, results, sections, pictures, command=command, notes=notes)
+    paths = write_outcome(made, sections, pictures, folder)
     files = [_notebook_name(notebook.path, folder), "results.json", *_page(made, folder)]
     figures = len({Path(path).stem for path in paths} - {"results"})
     files += [f"{figures} figure{'s' * (figures != 1)}"] if figures else []
-    console.print(", ".join(files), markup=False, highlight=False, soft_wrap=True)
+    _line(f"\n{elapsed:.0f} s. Results are in {folder}: {', '.join(files)}")
     if interrupted:
-        errors.print(f"bochner: {notes[-1]} The same command goes on from there.", markup=False)
+        _say(f"bochner: {notes[-1]} The same command goes on from there.")
         raise typer.Exit(130)
 
 
@@ -184,9 +183,7 @@ def _page(made: dict[str, object], folder: Path) -> list[str]:
     try:
         from bochner.report import write_page
     except ModuleNotFoundError as error:
-        console.print(
-            f"No page: it needs {error.name} (pip install 'bochner[cli]').", markup=False
-        )
+        _line(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
         return []
     return [write_page(made, folder / "page.html").name]
 
@@ -202,6 +199,11 @@ def _tasks(study: Study, text: str | None, quick: bool) -> tuple[str, ...]:
             f"got {(wrong or [text])[0]!r}"
         )
     return wanted
+
+
+def _line(text: str, style: str | None = None) -> None:
+    """Print as it is: neither cut to the width of the terminal nor read as markup."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _say(line: str) -> None:

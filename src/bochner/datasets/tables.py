@@ -365,6 +365,8 @@ def _finish(read: _Read, task: str) -> Table:
             f"{read.name} has {len(y)} rows with a target; at least {_FEWEST_ROWS} are needed."
         )
     found = recognise_task(y) if task == "auto" else task
+    if task == "auto" and read.name not in NAMED:
+        notes += _said_of_the_task(y, found)
     if found == "regression":
         if y.dtype.kind in "UO":
             raise TableError(
@@ -386,6 +388,23 @@ def _finish(read: _Read, task: str) -> Table:
     elif X.dtype.kind == "f" and np.isinf(X).any():
         raise TableError(f"{read.name} holds infinite values.")
     return Table(read.name, X, y, found, read.target, read.n_rows_in_file, tuple(notes))
+
+
+def _said_of_the_task(y: NDArray[Any], task: str) -> list[str]:
+    """Where whole numbers could be meant either way, how they were taken."""
+    if y.dtype.kind == "f" and not _whole(y):
+        return []
+    if y.dtype.kind not in "iuf" or (distinct := len(np.unique(y))) <= 2:
+        return []
+    if task == "classification":
+        return [
+            f"The target's {distinct} whole numbers are taken for classes (--task regression for "
+            "numbers)."
+        ]
+    return [
+        f"The target's {distinct} whole numbers are taken for numbers (--task classification for "
+        "classes)."
+    ]
 
 
 def _values(column: Any, name: str | None) -> NDArray[Any]:

@@ -7,6 +7,7 @@ run; ours are means with the standard error over seeds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from bochner.experiments.bullins_measures import (
     WIDE_BANDWIDTH_ROWS,
     WIDE_COLUMNS,
 )
+from bochner.experiments.bullins_pictures import checkerboard_picture, windmill_picture
 from bochner.experiments.cells import Result, plus_minus
 from bochner.experiments.linear_machine import HELD_OUT
 from bochner.experiments.sections import (
@@ -186,6 +188,10 @@ def windmill_sections(results: Sequence[Result]) -> list[Section]:
             tuple(rows),
             (*lines, *map(str, claims)),
         ),
+        Section(
+            f"windmill {tasks[0]}: three stages of one game",
+            picture=partial(windmill_picture, tasks[0], results[0].cell.seed),
+        ),
         *(
             Section(f"windmill {task}", chart=_chart(groups, task, [theirs], columns_each=2))
             for task in tasks
@@ -228,7 +234,11 @@ def checkerboard_sections(results: Sequence[Result]) -> list[Section]:
                 " RBF, chosen on held-out rows; their fit includes the choice.",
                 *map(str, claims),
             ),
-        )
+        ),
+        Section(
+            "checkerboard: the decision, and the features that weigh most in it",
+            picture=partial(checkerboard_picture, results[0].cell.seed),
+        ),
     ]
 
 

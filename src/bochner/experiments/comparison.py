@@ -258,6 +258,13 @@ class Measurer:
         return learn(cell.method, cell.width, rows.problem), rows
 
     def _guarantee(self, cell: Cell, learned: Learned, rows: Rows) -> dict[str, Any] | None:
+        """What is known of the map's kernel, None where the rows do not allow to say it."""
+        try:
+            return self._bound(cell, learned, rows)
+        except ValueError:  # too few rows, a column that does not vary in some of them
+            return None
+
+    def _bound(self, cell: Cell, learned: Learned, rows: Rows) -> dict[str, Any] | None:
         if cell.method in ("MercerFeatures", "Nystroem"):
             place = rows.problem.place if cell.method == "MercerFeatures" else _as_it_is
             return kernel_residual(learned.feature_map, place(rows.X_test))

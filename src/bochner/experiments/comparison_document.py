@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
-import os
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 
 from bochner import __version__
 from bochner.experiments.cells import Result, mean_and_error
@@ -133,8 +133,31 @@ def called(summary: Mapping[str, Any]) -> str:
     return f"{summary['method']} with {summary['width']} columns"
 
 
+def guess_score(setup: Setup) -> float:
+    """The score of a guess that does not look at the rows, in the unit of the measure.
+
+    The largest class for every row; the mean for numbers.
+
+    Examples
+    --------
+    >>> from bochner.datasets.tables import read_table
+    >>> from bochner.experiments.comparison import Setup
+    >>> from bochner.experiments.comparison_document import guess_score
+    >>> round(guess_score(Setup(read_table("iris"), "accuracy")), 1)
+    33.3
+    """
+    if setup.measure == "R2":
+        return 0.0
+    _, counts = np.unique(setup.table.y, return_counts=True)
+    share = 1 / len(counts) if setup.balanced else counts.max() / counts.sum()
+    return float(100 * share)
+
+
 def recommend(
-    summaries: Sequence[Mapping[str, Any]], measure: Mapping[str, Any], n_test: int
+    summaries: Sequence[Mapping[str, Any]],
+    measure: Mapping[str, Any],
+    n_test: int,
+    guess: float = -math.inf,
 ) -> dict[str, Any]:
     """Which line to use, in a sentence, and why.
 
@@ -151,12 +174,25 @@ def recommend(
     n_test : int
         Test rows of a split: where there is one split only, the standard error of a share of so
         many stands in for the one over the splits.
+    guess : float, optional
+        From :func:`guess_score`: what is not a standard error better is not recommended.
     """
     best = max(summaries, key=lambda summary: summary["score"])
     error = best["standard_error"]
     if error is None:
         share = min(max(best["score"] / 100, 0.0), 1.0)
         error = 100 * math.sqrt(share * (1 - share) / n_test) if measure["unit"] == "%" else 0.0
+    if best["score"] - error <= guess:
+        digits = 1 if measure["unit"] == "%" else 3
+        always = "the largest class" if measure["unit"] == "%" else "the mean"
+        level = f"{guess:.{digits}f} {measure['unit']}".rstrip()
+        return {
+            "sentence": "Nothing that was measured does better than guessing.",
+            "reason": f"The best, {called(best)}, came to {score_text(best, measure)} "
+            f"{measure['name']}; to say {always} for every row gives {level}.",
+            "method": best["method"],
+            "width": best["width"],
+        }
     good = [summary for summary in summaries if summary["score"] >= best["score"] - error]
     narrowest = min(s["width"] or math.inf for s in good)
     narrow = [s for s in good if (s["width"] or math.inf) == narrowest]
@@ -270,7 +306,7 @@ def make_document(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": seconds,
         "versions": versions(),
-        "machine": {"cores": os.cpu_count(), "device": setup.device},
+        "machine": {"cores": cpu_count(), "device": setup.device},
         "data": {
             "name": table.name,
             "rows": len(table.y),
@@ -283,7 +319,7 @@ def make_document(
         "measure": measure,
         "summaries": summaries,
         "cells": cells,
-        "recommendation": recommend(summaries, measure, n_test),
+        "recommendation": recommend(summaries, measure, n_test, guess_score(setup)),
         "left_out": list(left_out),
         "interrupted": interrupted,
         "pictures": dict(pictures or {}),

@@ -75,8 +75,9 @@ def default_jobs(n_cells: int, device: str = "cpu") -> int:
     """
     if device != "cpu":
         return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, _MOST_JOBS, n_cells // _CELLS_A_JOB))
+    from joblib import cpu_count
+
+    return max(1, min(cpu_count(), _MOST_JOBS, n_cells // _CELLS_A_JOB))
 
 
 def measure_all(
@@ -121,11 +122,11 @@ def _measure_in_processes(
 
     waiting = list(reversed(cells))
     running: dict[Any, Cell] = {}
-    executor = None
+    executor: Any = None
     try:
         while waiting or running:
             late = deadline is not None and time.monotonic() >= deadline
-            if executor is None:
+            if executor is None and waiting and not late:
                 executor = get_reusable_executor(
                     max_workers=n_jobs,
                     initializer=_begin_process,
@@ -158,10 +159,17 @@ _measurer: Measurer | None = None
 
 
 def _begin_process(measurer: Measurer) -> None:
-    """Ctrl-C is for the process that collects the results."""
+    """Ctrl-C is for the process that collects the results; when that dies, so does this one."""
     global _measurer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     _measurer = measurer
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _measure_in_process(cell: Cell) -> Result | Failure:

@@ -26,11 +26,23 @@ def shown_of(study: Study, results: Sequence[Result]) -> list[Result]:
     return [result for result in results if result.cell.study in study.shown]
 
 
+def draw(sections: Sequence[Section]) -> list[Any]:
+    """The Matplotlib figure of each section that has a picture, else None.
+
+    Without Matplotlib, which is an extra, there is none.
+    """
+    try:
+        return [None if s.picture is None else s.picture() for s in sections]
+    except ModuleNotFoundError:
+        return [None] * len(sections)
+
+
 def document(
     study: Study,
     request: Request,
     results: Sequence[Result],
     sections: Sequence[Section],
+    pictures: Sequence[Any],
     *,
     command: str,
     notes: Sequence[str] = (),
@@ -43,8 +55,8 @@ def document(
         What was asked for.
     results : sequence of Result
         Everything that was measured; its times add up to ``seconds``, of one process.
-    sections : sequence of Section
-        What the results say.
+    sections, pictures : sequences
+        What the results say, and what :func:`draw` made of it.
     command : str
         How to do it again.
     notes : sequence of str
@@ -63,11 +75,16 @@ def document(
         "machine": machine(),
         "request": {"tasks": list(request.tasks), "seeds": request.seeds, "quick": request.quick},
         "notes": list(notes),
-        "sections": [as_plain(section, _image(section)) for section in sections],
+        "sections": [
+            as_plain(section, None if picture is None else _address(picture))
+            for section, picture in zip(sections, pictures, strict=True)
+        ],
     }
 
 
-def write_outcome(made: dict[str, Any], sections: Sequence[Section], folder: Path) -> list[str]:
+def write_outcome(
+    made: dict[str, Any], sections: Sequence[Section], pictures: Sequence[Any], folder: Path
+) -> list[str]:
     """Write ``results.json`` and the figures, and say what was written.
 
     Charts become PNG and SVG files, other pictures PNG files; none without Matplotlib.
@@ -77,38 +94,33 @@ def write_outcome(made: dict[str, Any], sections: Sequence[Section], folder: Pat
     unfinished.write_text(json.dumps(made, indent=1, allow_nan=False))
     unfinished.replace(folder / "results.json")
     written = ["results.json"]
-    for number, section in enumerate(sections, start=1):
+    for number, (section, picture) in enumerate(zip(sections, pictures, strict=True), start=1):
         name = f"{number:02d}-{_slug(section.heading)}"
-        try:
-            figures = _figures(section)
-        except ModuleNotFoundError:
-            break
-        for figure, kinds in figures:
-            for kind in kinds:
-                figure.savefig(folder / f"{name}.{kind}", dpi=150)
-                written.append(f"{name}.{kind}")
+        if picture is not None:
+            picture.savefig(folder / f"{name}.png", dpi=150)
+            written.append(f"{name}.png")
+        figure = None if section.chart is None else _drawn(section)
+        if figure is not None:
+            for kind in ("png", "svg"):
+                figure.savefig(folder / f"{name}-chart.{kind}", dpi=150)
+                written.append(f"{name}-chart.{kind}")
     return written
 
 
-def _figures(section: Section) -> list[tuple[Any, tuple[str, ...]]]:
-    figures: list[tuple[Any, tuple[str, ...]]] = []
-    if section.chart is not None:
-        from bochner.plots.curves import curves_figure
+def _drawn(section: Section) -> Any:
+    from bochner.plots.curves import curves_figure
 
-        figures.append((curves_figure(section.chart, section.heading), ("png", "svg")))
-    if section.picture is not None:
-        figures.append((section.picture(), ("png",)))
-    return figures
-
-
-def _image(section: Section) -> str | None:
-    if section.picture is None:
-        return None
-    file = BytesIO()
+    assert section.chart is not None
     try:
-        section.picture().savefig(file, format="png", dpi=100)
-    except ModuleNotFoundError:  # Matplotlib is an extra
+        return curves_figure(section.chart, section.heading)
+    except ModuleNotFoundError:  # Matplotlib
         return None
+
+
+def _address(picture: Any) -> str:
+    """The picture itself as an address, for a page that needs no other file."""
+    file = BytesIO()
+    picture.savefig(file, format="png", dpi=100)
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 

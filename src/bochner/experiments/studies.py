@@ -385,7 +385,7 @@ STUDIES: dict[str, Study] = {
             name="mukuta-figure5",
             item="Figure 5",
             summary="covariance of the features of a convolutional kernel network",
-            quick_time="NET5",
+            quick_time="over 2 min",
             full_time="30 min, estimated",
         ),
         _networks(
@@ -393,7 +393,7 @@ STUDIES: dict[str, Study] = {
             name="mukuta-figure6",
             item="Figure 6",
             summary="accuracy against the number of maps of the last layer",
-            quick_time="NET6",
+            quick_time="over 2 min",
             full_time="hours; minutes on a GPU",
         ),
         _networks(
@@ -401,7 +401,7 @@ STUDIES: dict[str, Study] = {
             name="mukuta-table2",
             item="Table 2",
             summary="accuracy of convolutional kernel networks",
-            quick_time="NET2",
+            quick_time="over 2 min",
             full_time="hours; minutes on a GPU",
         ),
     )
