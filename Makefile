@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench format clean
+.PHONY: demo test lint bench format docs clean
 
 # `make` keeps a stamp per set of extras, so that a second run installs nothing.
 .venv/stamp-%: pyproject.toml
@@ -29,6 +29,11 @@ format: .venv/stamp-dev
 bench: .venv/stamp-dev
 	$(BIN)/python -m benchmarks
 
+docs: .venv/stamp-docs
+	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 clean:
+	rm -rf docs/_build docs/auto_examples docs/api/generated
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

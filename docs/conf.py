@@ -5,12 +5,14 @@ Nothing is fetched from the network, so that the build says the same everywhere.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import bochner
 
-sys.path.insert(0, str(Path(__file__).parent))  # gallery.py
+sys.path.insert(0, str(Path(__file__).parent))  # gallery.py, mathml.py
 
 project = "bochner"
 author = "The bochner developers"
@@ -21,9 +23,9 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
 templates_path = ["_templates"]
@@ -41,24 +43,47 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
-    "image_scrapers": ("matplotlib", "gallery.figures_without_pyplot"),
+    "image_scrapers": ("gallery.figures_without_pyplot", "matplotlib"),
     "only_warn_on_example_error": False,
     "show_memory": False,
     "download_all_examples": False,
     "show_signature": False,
-    "min_reported_time": 1,
+    "write_computation_times": False,  # that page would load scripts from the network
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bochner"
+html_math_renderer = "mathml"
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": False,
+    "header_links_before_dropdown": 8,
     "secondary_sidebar_items": ["page-toc"],
     "navigation_with_keys": False,
 }
-html_sidebars = {"index": [], "start": [], "program": [], "extending": [], "errata": []}
+html_sidebars = {name: [] for name in ("index", "start", "program", "extending", "architecture")}
 html_copy_source = False
 html_show_sphinx = False
+
+
+def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: Any) -> None:
+    """Quote names such as ``n_features_in_`` in shapes, where they would be read as links."""
+    for index, line in enumerate(lines):
+        head, colon, kind = line.partition(" : ")
+        if colon:
+            lines[index] = head + colon + re.sub(r"(?<![`\w])(\w+_)(?![`\w])", r"``\1``", kind)
+        else:
+            lines[index] = re.sub(r"(?<=[(, ])(n_features_in_)(?=[,)])", r"``\1``", line)
+
+
+def link_gallery(app: Any, name: str, source: list[str]) -> None:
+    """Links to example scripts, right on GitHub, lead to their pages in the gallery."""
+    source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](auto_examples/\1.rst)", source[0])
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", quote_attributes, priority=400)  # before numpydoc
+    app.connect("source-read", link_gallery)

@@ -2,10 +2,10 @@
 Eigenfunctions of a kernel under the data's own density
 =======================================================
 
-Mercer features after Mukuta and Harada (2016). Top: the first features on a tilted cloud of points
-in the plane. They follow the axes of the cloud, oscillate more from one to the next, and vanish
-where there are no rows. Bottom: the error of the kernel on rows that no map has seen, against the
-number of columns, and the certificates (dotted) of the maps that have one. Mercer features are
+Mercer features after Mukuta and Harada (2016). First, the leading features on a tilted cloud of
+points in the plane. They follow the axes of the cloud, oscillate more from one to the next, and
+vanish where there are no rows. Then the error of the kernel on rows that no map has seen, against
+the number of columns, and the certificates (dotted) of the maps that have one. Mercer features are
 best where one gaussian describes the rows. On two moons Nystroem, which adapts to any density, is
 ahead once it has enough landmarks.
 """
@@ -22,18 +22,17 @@ from bochner.kernels import Gaussian
 rng = np.random.default_rng(0)
 cloud = rng.normal(size=(3000, 2)) @ np.array([[1.5, 1.0], [0.0, 0.6]])
 moons = make_moons(3000, noise=0.05, random_state=0)[0]
-figure = plt.figure(figsize=(14, 5.5), layout="constrained")
-top, bottom = figure.subfigures(2, 1, height_ratios=(2, 3))
 
 # %%
-# The first six features, and what they leave out: the residual k(x, x) - |phi(x)|^2 is small
+# The first six features, and what they leave out: the residual ``k(x, x) - |phi(x)|^2`` is small
 # among the rows and one far away from them.
 mercer = MercerFeatures(n_components=6, gamma=0.5).fit(cloud)
 side = np.linspace(-5, 5, 100)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 pictures = [*mercer.transform(grid).T, mercer.residual(grid)]
 titles = [*(f"eigenvalue {value:.3f}" for value in mercer.eigenvalues_), "residual"]
-for axis, picture, title in zip(top.subplots(1, 7), pictures, titles, strict=True):
+figure, axes = plt.subplots(1, 7, figsize=(14, 2.3), layout="constrained")
+for axis, picture, title in zip(axes, pictures, titles, strict=True):
     limit = np.abs(picture).max()
     axis.imshow(
         picture.reshape(100, 100),
@@ -51,7 +50,8 @@ for axis, picture, title in zip(top.subplots(1, 7), pictures, titles, strict=Tru
 widths = (10, 20, 40, 80, 160)
 kinds = {"random": FourierFeatures, "Nystroem": Nystroem, "Mercer": MercerFeatures}
 data = {"cloud": (cloud, 0.5), "moons": (moons, 5.0)}
-for axis, (name, (X, gamma)) in zip(bottom.subplots(1, 2), data.items(), strict=True):
+figure, axes = plt.subplots(1, 2, figsize=(11, 3.5), layout="constrained")
+for axis, (name, (X, gamma)) in zip(axes, data.items(), strict=True):
     found = []
     for width in widths:
         maps = {

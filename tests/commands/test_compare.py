@@ -104,6 +104,35 @@ def test_a_table_with_everything_in_it(compare, tmp_path, rng):
     assert max(line["score"] for line in document["summaries"]) > 80
 
 
+def test_images(compare, tmp_path):
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(n_class=3, return_X_y=True)
+    np.savez(tmp_path / "three.npz", X=X.reshape(-1, 8, 8).astype(np.uint8), y=y)
+    pd.DataFrame(X).assign(y=y).to_csv(tmp_path / "three.csv", index=False)
+    options = ("--method", "ConvolutionalKernelNetwork", "--method", "FourierFeatures")
+    options += ("--widths", "16,26", "--seeds", "1", "--jobs", "1")
+    scores = []
+    for data in (("three.npz",), ("three.csv", "--image-shape", "8x8")):
+        result = compare(*data, *options, "--output", data[0][-3:])
+        assert result.exit_code == 0, result.stderr
+        assert "Images of 8 x 8 pixels" in result.stdout
+        assert "Left out: ConvolutionalKernelNetwork with 26 columns: 26 columns are shared" in (
+            " ".join(result.stdout.split())
+        )
+        document = json.loads((tmp_path / data[0][-3:] / "results.json").read_text())
+        assert document["data"]["image_shape"] == [8, 8, 1]
+        lines = {(line["method"], line["width"]): line for line in document["summaries"]}
+        assert set(lines["ConvolutionalKernelNetwork", 16]["chosen"]) == {"quantile", "C"}
+        (patches,) = document["pictures"]["patches"]
+        assert patches["method"] == "ConvolutionalKernelNetwork"
+        scores.append({key: line["score"] for key, line in lines.items()})
+        assert min(scores[-1].values()) > 90
+    assert scores[0] == scores[1]
+    result = compare("three.csv", *QUICK, "--time-budget", "0")
+    assert "ConvolutionalKernelNetwork" not in result.output  # silently: these are no images
+
+
 def test_names_are_shown_as_they_are(compare, tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["[bold]a", "b"])
     frame["[/]"] = rng.choice(["[red]u", "v"], 60)
@@ -250,6 +279,14 @@ def test_time_budget(compare, tmp_path):
         (["iris", "--gamma", "-1"], "--gamma must be a positive finite number"),
         (["iris", "--method", "Nystroem", "--widths", "1000"], "there is nothing to measure"),
         (["iris", "--output", "rows.csv"], "cannot be kept in rows.csv"),
+        (["iris", "--image-shape", "big"], "HEIGHTxWIDTH or HEIGHTxWIDTHxCHANNELS"),
+        (["iris", "--image-shape", "0x4"], "sides of an image must be at least 1"),
+        (["iris", "--image-shape", "2x3"], "images of 2 x 3 have 6 numbers, but iris has 4 col"),
+        (["iris", "--method", "convolutionalkernelnetwork"], "Network is for images: give their"),
+        (
+            ["digits", "--method", "ConvolutionalKernelNetwork", "--widths", "8,18"],
+            "a multiple of 4 is needed, from 16 on",
+        ),
     ],
 )
 def test_mistakes_give_one_line(compare, tmp_path, arguments, message):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import dump_svmlight_file, load_iris
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
 
 pytest.importorskip("skops", reason="the program's packages are not installed")
 typer = pytest.importorskip("typer", reason="the program's packages are not installed")
@@ -87,6 +87,54 @@ def test_round_trip_through_another_process(here):
     rows, _ = model.schema.arrange(pd.read_csv("new.csv", dtype={"code": str}))
     assert found["prediction"].tolist() == model.pipeline.predict(rows).tolist()
     assert (found["prediction"] == pd.read_csv("new.csv")["buys"]).mean() > 0.8
+
+
+def images(n_rows=400):
+    digits = load_digits(n_class=4)
+    return digits.images[:n_rows].astype(np.uint8), digits.target[:n_rows]
+
+
+@pytest.mark.parametrize("method", ["ConvolutionalKernelNetwork", "MercerFeatures"])
+def test_images_round_trip(here, method):
+    X, y = images()
+    np.savez("train.npz", X=X[:300], y=y[:300])
+    np.savez("new.npz", X=X[300:], y=y[300:])
+    np.savez("wrong.npz", X=X[:5].reshape(-1, 4, 16), y=y[:5])
+    np.savez("flat.npz", X=X[300:].reshape(100, 64), y=y[300:])
+    said = run("fit", "train.npz", "--method", method, "--width", 32)
+    assert said.exit_code == 0, said.output
+    assert "Images of 8 x 8 pixels" in said.stdout
+    assert load_model("model.skops").details["image_shape"] == [8, 8, 1]
+    for new in ("new.npz", "flat.npz"):
+        said = run("predict", "model.skops", new, "--force")
+        assert said.exit_code == 0, said.output
+        assert "on 100 rows with a target" in said.stdout
+        assert (pd.read_csv("predictions.csv")["prediction"] == y[300:]).mean() > 0.95
+    refused(
+        run("predict", "model.skops", "wrong.npz", "--force"),
+        "images of 8 x 8, those in wrong.npz are 4 x 16",
+    )
+
+
+def test_images_in_a_text_file(here):
+    """The target first, no header; and new rows without it."""
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    X, y = images()
+    rows = pd.DataFrame(np.column_stack([y, X.reshape(len(X), 64)]))
+    rows[:300].to_csv("train.csv", index=False, header=False)
+    rows[300:].drop(columns=0).to_csv("new.csv", index=False, header=False)
+    shape = ("--target", 0, "--image-shape", "8x8", "--width", 32)
+    said = run("fit", "train.csv", *shape, "--onnx", "model.onnx")
+    assert said.exit_code == 0, said.output
+    said = run("predict", "model.skops", "new.csv")
+    assert said.exit_code == 0, said.output
+    assert (pd.read_csv("predictions.csv")["prediction"] == y[300:]).mean() > 0.9
+    said = run("fit", "train.csv", *shape, "--method", "convolutionalkernelnetwork", "--force")
+    assert said.exit_code == 0, said.output
+    refused(run("fit", "train.csv", *shape[:2], "--image-shape", "9x9", "--force"), "64 columns")
+    wide = ("--target", 0, "--width", 34, "--method", "ConvolutionalKernelNetwork", "--force")
+    refused(run("fit", "train.csv", *wide), "is for images")
+    refused(run("fit", "train.csv", *wide, "--image-shape", "8x8"), "a multiple of 4 is needed")
 
 
 def test_what_the_file_says_of_the_model(here):

@@ -250,3 +250,36 @@ def test_a_real_study_in_a_process_of_its_own(tmp_path):
     assert re.search(r"ring +\d", finished.stdout)
     names = {path.name for path in cells.parent.iterdir()}
     assert {"page.html", "results.json", "cells.jsonl"} <= names
+
+
+def test_a_study_that_uses_no_device(program, tiny):
+    result = program("tiny", "--device", "cuda")
+    assert result.exit_code == 2
+    assert "tiny does not use a device" in result.output
+    assert not tiny
+
+
+def test_a_device_that_is_not_there(program, tiny, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.setitem(STUDIES, "tiny", replace(STUDIES["tiny"], on_devices=True))
+    result = program("tiny", "--device", "nowhere")
+    assert result.exit_code == 2
+    assert "--device nowhere cannot be used" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_device_reaches_the_measurement(program, tiny, monkeypatch, tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    asked = []
+
+    def measure(cell, device, budget):
+        asked.append((device, budget))
+        return Result(cell, 0.9, 0.1, 1.0)
+
+    study = replace(STUDIES["tiny"], on_devices=True, measure=measure)
+    monkeypatch.setitem(STUDIES, "tiny", study)
+    result = program("tiny", "--quick", "--device", "cpu:0")
+    assert result.exit_code == 0, result.output
+    assert set(asked) == {("cpu:0", reproduce.DEVICE_BUDGET)}
+    document = json.loads((tmp_path / "bochner-results/tiny-quick/results.json").read_text())
+    assert document["command"] == "bochner reproduce tiny --quick --device cpu:0"

@@ -157,6 +157,55 @@ def test_npz(tmp_path, rng):
     assert table.task == "regression"
     assert len(table.notes) == 2
     assert read_table(tmp_path / "rows.npz", target="other").task == "classification"
+    assert table.image_shape is None  # too small for images
+
+
+@pytest.mark.parametrize(
+    ("given", "shape"),
+    [
+        ((6, 5), (6, 5, 1)),
+        ((6, 5, 3), (6, 5, 3)),
+        ((3, 6, 5), (6, 5, 3)),  # channels first
+    ],
+)
+def test_npz_of_images(tmp_path, rng, given, shape):
+    X, y = rng.integers(0, 255, size=(40, *given), dtype=np.uint8), np.arange(40) % 2
+    np.savez(tmp_path / "images.npz", X=X, y=y)
+    table = read_table(tmp_path / "images.npz", max_rows=30)
+    assert table.image_shape == shape
+    assert table.X.dtype == np.uint8
+    assert table.X.shape == (30, np.prod(given))
+    images = np.moveaxis(X, 1, 3) if given == (3, 6, 5) else X
+    whole = read_table(tmp_path / "images.npz")
+    np.testing.assert_array_equal(whole.X.reshape(images.shape), images)
+    assert not whole.notes
+    flat = read_table(tmp_path / "images.npz", image_shape=None)
+    assert flat.image_shape is None
+    np.testing.assert_array_equal(flat.X, X.reshape(40, -1))
+    assert "made flat" in flat.notes[0]
+
+
+def test_rows_that_are_images(tmp_path, rng):
+    pixels, y = rng.integers(0, 255, size=(40, 12)), np.arange(40) % 2
+    pixels[:, 9:] = 0
+    frame = pd.DataFrame(pixels, columns=[f"p{i}" for i in range(12)]).assign(y=y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    with open(tmp_path / "rows.svm", "wb") as file:
+        dump_svmlight_file(pixels, y, file, zero_based=False)
+    np.savez(tmp_path / "rows.npz", X=pixels, y=y)
+    for name in ("rows.csv", "rows.svm", "rows.npz"):
+        table = read_table(tmp_path / name, image_shape=(3, 4, 1))
+        X = table.X.toarray() if hasattr(table.X, "toarray") else table.X
+        assert table.image_shape == (3, 4, 1)
+        np.testing.assert_array_equal(X, pixels)  # svmlight says nothing of the zeros at the end
+        assert read_table(tmp_path / name).image_shape is None
+        with pytest.raises(TableError, match="images of 2 x 2 have 4 numbers, but rows has"):
+            read_table(tmp_path / name, image_shape=(2, 2, 1))
+    frame.assign(p3="x").to_csv(tmp_path / "text.csv", index=False)
+    with pytest.raises(TableError, match=r"must hold numbers, but 'p3' of text holds text"):
+        read_table(tmp_path / "text.csv", image_shape=(3, 4, 1))
+    assert read_table("digits").image_shape == (8, 8, 1)
+    assert read_table("digits", image_shape=None).image_shape is None
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -44,6 +44,8 @@ X = RNG.normal(size=(80, 3))
 LABELS = np.arange(80) % 3
 IMAGES = RNG.normal(size=(6, 10, 10, 1))
 
+FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
+
 MAPS = {
     **{
         f"fourier, {kernel}, {sampling}": bochner.FourierFeatures(
@@ -131,7 +133,7 @@ def test_maps_predict_the_same_to_the_bit(name, tmp_path):
         np.testing.assert_array_equal(model.pipeline.decision_function(rows), expected)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FOR_TABLES)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_pipelines_of_the_program_predict_the_same(method, task, tmp_path):
     rng = np.random.default_rng(2)
@@ -152,6 +154,18 @@ def test_pipelines_of_the_program_predict_the_same(method, task, tmp_path):
     assert model.schema == Schema.of(frame)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_pipelines_of_images_predict_the_same(method, tmp_path):
+    rows, y = np.abs(IMAGES).reshape(6, 100).repeat(5, axis=0), np.arange(30) % 3
+    model = make_model(method, rows, y, "classification", width=16, image_shape=(10, 10, 1))
+    pipeline = quietly(model.fit, rows, y)
+    path = save_model(pipeline, tmp_path / "m.skops", schema=Schema.of(rows, pixels=True))
+    again = load_model(path).pipeline
+    for new in (rows, rows.astype(np.float32), sparse.csr_matrix(rows)):
+        expected = pipeline.decision_function(new)
+        np.testing.assert_array_equal(again.decision_function(new), expected)
+
+
 LAYERS = {
     **{
         name: [PatchLayer(3, 4, 2, approximation=name)]
@@ -164,7 +178,7 @@ LAYERS = {
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_networks_give_the_same_features(name):
-    """The images of a network are no table, so that it is no model of its own; skops takes it."""
+    """Networks that the program does not make, of images that are not flat; skops takes them."""
     network = bochner.ConvolutionalKernelNetwork(layers=LAYERS[name], random_state=0)
     quietly(network.fit, IMAGES)
     again = sio.loads(sio.dumps(network), trusted=sorted(TRUSTED))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -195,6 +195,9 @@ def table(n=120, seed=0):
     return frame
 
 
+FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
+
+
 def as_inputs(frame, names):
     """Columns as the graph takes them: numbers, or strings with nothing for what is missing."""
     return {
@@ -205,7 +208,7 @@ def as_inputs(frame, names):
     }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FOR_TABLES)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_pipelines_of_the_program_agree(method, task):
     train, new = table(), table(60, seed=1)
@@ -223,6 +226,22 @@ def test_pipelines_of_the_program_agree(method, task):
         assert outputs[0].tolist() == model.predict(new).tolist()
     else:
         np.testing.assert_allclose(outputs[0].ravel(), model.predict(new), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", FOR_TABLES)
+def test_pipelines_of_images_agree(method):
+    rows, y = load_digits(return_X_y=True)
+    rows, new, y = rows[:150].astype(np.uint8), rows[150:250], y[:150]
+    new[3, 5] = np.nan  # a missing pixel
+    model = make_model(method, rows, y, "classification", width=32, image_shape=(8, 8, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # widths that cut a shell
+        model.fit(rows, y)
+    label, *_ = run(to_onnx(model, rows), new)
+    assert label.tolist() == model.predict(new).tolist()
+    scaler = model.named_steps["prepare"]
+    (found,) = run(to_onnx(scaler, rows), new)
+    np.testing.assert_allclose(found, scaler.transform(new), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["gaps", "sparse"])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_wine
+from sklearn.datasets import load_diabetes, load_digits, load_wine
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
@@ -20,7 +20,9 @@ from bochner.models.pipelines import (
     make_model,
     scale_rule,
 )
+from bochner.models.preparation import PixelScaler
 
+FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
 pytestmark = pytest.mark.filterwarnings("ignore::bochner.mercer.features.MercerWarning")
 
 
@@ -29,7 +31,7 @@ def wine():
     return load_wine(return_X_y=True)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FOR_TABLES)
 def test_every_method_learns_classes(method, wine):
     X, y = wine
     for labels in (y, y == 1):  # three classes, and two
@@ -38,7 +40,7 @@ def test_every_method_learns_classes(method, wine):
         assert model.fit(X[::2], labels[::2]).score(X[1::2], labels[1::2]) > 0.8
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FOR_TABLES)
 def test_every_method_learns_numbers(method):
     X, y = load_diabetes(return_X_y=True)
     y = np.round(y)  # whole numbers, which must not be taken for classes
@@ -48,14 +50,14 @@ def test_every_method_learns_numbers(method):
 
 def test_every_map_of_the_package_is_there():
     names = {name.partition(",")[0] for name in METHODS}
-    assert names >= set(bochner.__all__) - {"ConvolutionalKernelNetwork"}  # takes images
+    assert names >= set(bochner.__all__)
     assert names >= {"RBFSampler", "Nystroem", EXACT}
 
 
 def test_supervised_is_what_scikit_learn_is_told():
     for name, method in METHODS.items():
         if method.make is not None:
-            made = make_map(name, width=10, gamma=1.0, task="classification")
+            made = make_map(name, width=16, task="classification", image_shape=(8, 8, 1))
             assert made.__sklearn_tags__().target_tags.required == method.supervised
 
 
@@ -63,8 +65,26 @@ def test_supervised_is_what_scikit_learn_is_told():
 def test_settings_of_the_grid_are_parameters(name):
     for setting, values in METHODS[name].grid.items():
         assert list(values) == sorted(values)
-        made = make_map(name, width=10, gamma=1.0, task="regression", **{setting: values[0]})
+        given = {setting: values[0]}
+        made = make_map(name, width=16, task="regression", image_shape=(8, 8, 1), **given)
         assert made.get_params()[setting] == values[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_learns_images(method):
+    X, y = load_digits(return_X_y=True)
+    shape = (8, 8, 1)
+    for labels, task, enough in (
+        (y, "classification", 0.7),
+        (y == 3, "classification", 0.9),
+        (y.astype(np.float64), "regression", 0.2),
+    ):
+        model = make_model(method, X, labels, task, width=64, image_shape=shape)
+        assert type(model.named_steps["prepare"]) is PixelScaler
+        model.fit(X[:400], labels[:400])
+        assert model.score(X[400:900], labels[400:900]) > enough
+    if METHODS[method].images:
+        assert model[:-1].transform(X[:2]).shape == (2, 64)
 
 
 def test_rows_of_every_kind(wine):
@@ -126,3 +146,5 @@ def test_mistakes(wine):
         make_model("RBFSampler", X, y, "ranking")
     with pytest.raises(ValueError, match="has no feature map"):
         make_map(EXACT, width=2, gamma=1.0, task="regression")
+    with pytest.raises(ValueError, match=r"ConvolutionalKernelNetwork is for images: give their"):
+        make_model("convolutionalkernelnetwork", X, y, "classification", width=32)

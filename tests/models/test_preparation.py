@@ -5,9 +5,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
 
+from bochner.models import preparation
 from bochner.models.preparation import (
     MOST_CATEGORIES,
+    PixelScaler,
     column_kinds,
     make_preparation,
     preparation_notes,
@@ -110,6 +113,42 @@ def test_arrays(rng):
     assert Z.shape == (50, 4)  # the constant is gone, where column 1 was missing is there
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(Z.std(axis=0), 1)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64, "table", "sparse"])
+def test_pixels_share_one_scale(kind, rng, monkeypatch):
+    monkeypatch.setattr(preparation, "_PIXEL_ROWS", 7)  # pieces
+    pixels = rng.integers(0, 250, size=(30, 12)).astype(np.uint8)
+    pixels[:, 3] = 0  # never drawn on
+    pixels[1:, 4] = 7
+    if kind == "table":
+        X = pd.DataFrame(pixels, columns=[f"p{i}" for i in range(12)])
+    else:
+        X = sparse.csr_matrix(pixels, dtype=float) if kind == "sparse" else pixels.astype(kind)
+    prepare = make_preparation(X, (3, 4, 1))
+    Z = prepare.fit_transform(X)
+    expected = (pixels - pixels.mean()) / pixels.std()
+    assert isinstance(Z, np.ndarray)
+    assert Z.shape == expected.shape
+    assert Z.dtype == (np.float32 if kind is np.float32 else np.float64)
+    np.testing.assert_allclose(Z, expected, rtol=1e-5 if kind is np.float32 else 1e-12)
+    if kind not in ("table", "sparse"):
+        np.testing.assert_array_equal(X, pixels)  # not changed in place
+    names = list(prepare.get_feature_names_out())
+    assert names == ([f"p{i}" for i in range(12)] if kind == "table" else names)
+
+
+def test_missing_and_equal_pixels():
+    X = np.array([[1.0, np.nan], [3.0, np.nan]])
+    assert PixelScaler().fit_transform(X).tolist() == [[-1.0, 0.0], [1.0, 0.0]]
+    assert PixelScaler().fit_transform(np.full((4, 2), 0.1)).tolist() == [[0.0, 0.0]] * 4
+    assert PixelScaler().fit_transform(np.full((4, 2), np.nan)).tolist() == [[0.0, 0.0]] * 4
+    assert preparation_notes(X, (1, 2, 1))[0].startswith("Images of 1 x 2 pixels: all")
+    assert "8 x 9 pixels, 3 channels" in preparation_notes(X, (8, 9, 3))[0]
+
+
+def test_pixels_follow_the_rules_of_scikit_learn():
+    check_estimator(PixelScaler())
 
 
 def test_sparse_stays_sparse(rng):

@@ -39,6 +39,15 @@ def test_kinds():
     assert SCHEMA.text_columns() == ["town", "day"]
 
 
+def test_pixels_are_numbers_that_are_used_also_where_they_do_not_vary():
+    schema = Schema.of(FRAME[["rooms", "constant"]], pixels=True)
+    assert [column.kind for column in schema.columns] == ["number", "number"]
+    rows, _ = schema.arrange(pd.DataFrame({"constant": ["2"], "rooms": [5]}))
+    assert rows.to_numpy(np.float64).tolist() == [[5.0, 2.0]]
+    with pytest.raises(SchemaError, match="lack 'constant'"):
+        schema.arrange(pd.DataFrame({"rooms": [5]}))
+
+
 @pytest.mark.parametrize("X", [FRAME, np.ones((2, 5)), sparse.csr_matrix(np.ones((2, 5)))])
 def test_json_round_trip(X):
     schema = Schema.of(X)

@@ -47,6 +47,13 @@ def compare(
     task: Annotated[
         str, typer.Option(help="auto, classification or regression: what the target is.")
     ] = "auto",
+    image_shape: Annotated[
+        str | None,
+        typer.Option(
+            help="What every row is an image of: 28x28, 32x32x3; none for rows that are no "
+            "images. [default: known for digits and for .npz]"
+        ),
+    ] = None,
     widths: Annotated[
         str, typer.Option(help="Numbers of columns, separated by commas.")
     ] = "32,128,512",
@@ -98,7 +105,9 @@ def compare(
     wide = _widths(widths)
     _check_device(device)
     chosen = _methods(methods, all_methods)
-    table = _read(data, target, task, max_rows)
+    table = _read(data, target, task, max_rows, image_shape)
+    if not methods and table.image_shape is None:
+        chosen = _not_for_images(chosen)
     setup = _setup(table, measure, gamma, device)
 
     from bochner.experiments.cells import Notebook
@@ -229,16 +238,18 @@ def _report(
     interrupted: bool,
 ) -> None:
     from bochner.experiments.comparison_document import make_document
+    from bochner.experiments.comparison_patches import patches
     from bochner.experiments.comparison_pictures import plane
 
     pictures: dict[str, Any] = {}
-    try:
-        drawn = plane(setup, results)
-    except Exception as error:  # no picture is worth the results
-        _say(f"No picture of the plane: {error}", style="dim")
-        drawn = None
-    if drawn is not None:
-        pictures["plane"] = drawn
+    for name, what, draw in (("plane", "the plane", plane), ("patches", "patches", patches)):
+        try:
+            drawn: Any = draw(setup, results)
+        except Exception as error:  # no picture is worth the results
+            _say(f"No picture of {what}: {error}", style="dim")
+            continue
+        if drawn:
+            pictures[name] = drawn
     document = make_document(
         setup,
         results,
@@ -375,7 +386,7 @@ def _introduce(setup: Setup, seeds: int) -> None:
     if table.task == "classification":
         kind = f"{len(set(table.y.tolist()))} classes"
     _say(f"{table.name}: {n} rows, {d} columns, {kind}", style="bold")
-    for note in (*table.notes, *preparation_notes(table.X)):
+    for note in (*table.notes, *preparation_notes(table.X, table.image_shape)):
         _say(note, style="dim")
     if setup.measure == "balanced-accuracy":
         _say(
@@ -402,11 +413,15 @@ def _described(cell: Cell) -> str:
     return f"{cell.method}{width}, split {cell.seed + 1}"
 
 
-def _read(data: str, target: str | None, task: str, max_rows: int) -> Table:
+def _read(
+    data: str, target: str | None, task: str, max_rows: int, image_shape: str | None
+) -> Table:
+    from bochner.datasets.image_shapes import parse_image_shape
     from bochner.datasets.tables import TableError, read_table
 
     try:
-        return read_table(data, target, task, max_rows)
+        shape = parse_image_shape(image_shape)
+        return read_table(data, target, task, max_rows, image_shape=shape)
     except TableError as error:
         fail(error)
     except ModuleNotFoundError as error:
@@ -420,7 +435,7 @@ def _setup(table: Table, measure: str, gamma: float | None, device: str) -> Setu
     if gamma is not None and not 0 < gamma < float("inf"):
         fail(f"--gamma must be a positive finite number, got {gamma}")
     try:
-        make_preparation(table.X)
+        make_preparation(table.X, table.image_shape)
         return Setup(table, measure_for(table, measure), gamma, device)
     except ValueError as error:
         fail(error)
@@ -435,6 +450,12 @@ def _methods(given: Sequence[str] | None, everything: bool) -> list[str]:
         return list(dict.fromkeys(find_method(name).name for name in given))
     except ValueError as error:
         fail(error)
+
+
+def _not_for_images(names: Sequence[str]) -> list[str]:
+    from bochner.models.pipelines import METHODS
+
+    return [name for name in names if not METHODS[name].images]
 
 
 def _widths(text: str) -> list[int]:

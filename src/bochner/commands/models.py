@@ -31,6 +31,10 @@ def fit(
     target: Annotated[
         str | None, typer.Option(help="The column to predict, by name or position.")
     ] = None,
+    image_shape: Annotated[
+        str | None,
+        typer.Option(help="What every row is an image of: 28x28, 32x32x3; none for no images."),
+    ] = None,
     method: Annotated[
         str, typer.Option(help="How rows become features; 'bochner compare' tells which is good.")
     ] = "FourierFeatures",
@@ -66,6 +70,7 @@ def fit(
     if C is not None and not 0 < C < float("inf"):
         fail(f"--C must be a positive number, got {C}")
     with _one_line():
+        from bochner.datasets.image_shapes import parse_image_shape
         from bochner.datasets.tables import read_table
         from bochner.experiments.training import train
         from bochner.models.files import save_model
@@ -74,9 +79,10 @@ def fit(
         from bochner.models.schema import Schema
 
         name = find_method(method).name
-        table = read_table(data, target, task, max_rows, seed)
+        shape = parse_image_shape(image_shape)
+        table = read_table(data, target, task, max_rows, seed, shape)
         _print(_described(table))
-        _say(*table.notes, *preparation_notes(table.X))
+        _say(*table.notes, *preparation_notes(table.X, table.image_shape))
         with console.status("Choosing settings and training"):
             trained = train(
                 table, name, width=width, gamma=gamma, C=C, measure=measure, random_state=seed
@@ -93,6 +99,7 @@ def fit(
             "task": table.task,
             "target": table.target,
             "classes": classes,
+            "image_shape": table.image_shape,
             "method": name,
             "chosen": trained.chosen,
             "measure": trained.measure,
@@ -101,10 +108,14 @@ def fit(
             "calibration": trained.calibration,
             "command": shlex.join(["bochner", *sys.argv[1:]]),
         }
-        save_model(trained.pipeline, output, schema=Schema.of(table.X), details=details)
+        schema = Schema.of(table.X, pixels=table.image_shape is not None)
+        save_model(trained.pipeline, output, schema=schema, details=details)
         _print(f"Wrote {output} ({_size(output)}).")
         if onnx is not None:
-            _write_onnx(trained.pipeline, table.X, onnx)
+            # One input for all pixels, whatever their names.
+            named = hasattr(table.X, "columns") and table.image_shape is not None
+            X = table.X.to_numpy() if named else table.X
+            _write_onnx(trained.pipeline, X, onnx)
 
 
 def predict(

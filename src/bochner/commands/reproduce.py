@@ -8,6 +8,8 @@ import shlex
 import time
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from bochner.experiments.studies import Study
 
 FOLDER = Path("bochner-results")
+DEVICE_BUDGET = 2**33  # bytes of scratch memory on a device
 
 
 def register(app: typer.Typer) -> None:
@@ -63,6 +66,10 @@ def reproduce(
     offline: Annotated[
         bool, typer.Option("--offline", help="Download no data that is missing.")
     ] = False,
+    device: Annotated[
+        str,
+        typer.Option(help="cpu, or a device of PyTorch such as cuda; only networks can use it."),
+    ] = "cpu",
 ) -> None:
     """Rebuild a table or figure of a paper, beside the published figures.
 
@@ -87,7 +94,10 @@ def reproduce(
     folder = output or FOLDER / (study + "-quick" * quick)
     if folder.exists() and not folder.is_dir():
         fail(f"--output must be a folder, got the file {str(folder)!r}")
+    if device != "cpu":
+        chosen = _on_device(chosen, device)
     options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--jobs": jobs * (jobs > 1)}
+    options["--device"] = device if device != "cpu" else None
     command = f"bochner reproduce {study}" + "".join(
         f" {name}" if value is True else f" {name} {shlex.quote(str(value))}"
         for name, value in options.items()
@@ -172,6 +182,21 @@ def _run(
     if interrupted:
         _say(f"bochner: {notes[-1]} The same command goes on from there.")
         raise typer.Exit(130)
+
+
+def _on_device(study: Study, device: str) -> Study:
+    """The study with its measurements on a device, which must be there."""
+    if not study.on_devices:
+        fail(f"{study.name} does not use a device; --device is for studies of networks")
+    try:
+        import torch
+
+        torch.zeros(1, device=device)
+    except ImportError:
+        fail(f"--device {device} needs PyTorch (pip install 'bochner[gpu]')")
+    except (RuntimeError, AssertionError) as error:
+        fail(f"--device {device} cannot be used: {str(error).splitlines()[0]}")
+    return replace(study, measure=partial(study.measure, device=device, budget=DEVICE_BUDGET))
 
 
 def _notebook_name(path: Path | None, folder: Path) -> str:

@@ -276,7 +276,7 @@ def svmlight_rows(
 
 
 def npz_arrays(path: Path, target: str | None) -> tuple[Any, Any, str, tuple[str, ...]]:
-    """Rows, labels and the labels' name from a npz file, and notes."""
+    """Rows of any shape, labels and the labels' name from a npz file, and notes."""
     if not zipfile.is_zipfile(path):
         raise TableError(f"the file {path} is not a npz file, which numpy.savez writes.")
     with reading(path), np.load(path, allow_pickle=False) as archive:
@@ -293,10 +293,7 @@ def npz_arrays(path: Path, target: str | None) -> tuple[Any, Any, str, tuple[str
     notes = []
     if f"{rows[0]}_test" in names:
         notes.append(f"Only {rows} and {labels} are used; the test arrays are not looked at.")
-    if X.ndim > 2:
-        notes.append(f"Rows of shape {X.shape[1:]} were made flat.")
-        X = X.reshape(len(X), -1)
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
+    if X.ndim < 2 or X.dtype.kind not in "fiub":
         raise TableError(
             f"{rows} in {path} must be numbers of shape (rows, columns), got {X.dtype} of shape "
             f"{X.shape}."

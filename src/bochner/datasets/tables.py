@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.datasets.bundled import BUNDLED, load_bundled
+from bochner.datasets.image_shapes import Shape, Wanted, check_image_shape, flatten_images
 from bochner.datasets.table_files import (
     FORMATS,
     TableError,
@@ -60,6 +61,8 @@ class Table:
         More than ``len(y)`` when rows were sampled or left out.
     notes : tuple of str
         Sentences for the user.
+    image_shape : tuple (height, width, channels) or None
+        What every row is an image of, where it is one.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Table:
     target: str | None
     n_rows_in_file: int
     notes: tuple[str, ...] = ()
+    image_shape: Shape | None = None
 
 
 def _bundled(name: str) -> tuple[Any, Any]:
@@ -95,6 +99,7 @@ NAMED: dict[str, Callable[[str], tuple[Any, Any]]] = {
     "diabetes": _diabetes,
     "windmill": _windmill,
 }
+IMAGES: dict[str, Shape] = {"digits": (8, 8, 1)}
 
 
 def read_table(
@@ -103,6 +108,7 @@ def read_table(
     task: str = "auto",
     max_rows: int | None = None,
     random_state: int = 0,
+    image_shape: Wanted = "auto",
 ) -> Table:
     """Rows and labels from a file, or from a dataset by name.
 
@@ -119,6 +125,9 @@ def read_table(
         Of more rows than this, so many are drawn at random.
     random_state : int, default=0
         Decides which.
+    image_shape : tuple (height, width, channels), "auto" or None, default="auto"
+        What every row is an image of. ``"auto"``: what the data are known to be, that is the
+        digits and arrays of three or four dimensions in a npz file. None: no images.
 
     Returns
     -------
@@ -145,7 +154,8 @@ def read_table(
         if target is not None:
             raise TableError(f"the dataset {source} has its own target: leave out --target.")
         X, y = NAMED[str(source)](str(source))
-        return _finish(_sampled(_Read(str(source), X, y, None, len(y)), max_rows, generator), task)
+        read = _Read(str(source), X, y, None, len(y), (), IMAGES.get(str(source)))
+        return _finish(_sampled(read, max_rows, generator), task, image_shape)
     path = Path(source)
     if not path.exists():
         close = difflib.get_close_matches(str(source), NAMED, n=1)
@@ -160,19 +170,23 @@ def read_table(
         raise TableError(f"the file {path} is empty.")
     kind = file_format(path)
     if kind in ("csv", "parquet"):
-        return _finish(_read_frames(path, kind, target, max_rows, generator), task)
+        read = _read_frames(path, kind, target, max_rows, generator)
+        return _finish(read, task, image_shape)
     if kind == "npz":
         X, y, name, notes = npz_arrays(path, target)
-        return _finish(
-            _sampled(_Read(_stem(path), X, y, name, len(y), notes), max_rows, generator), task
-        )
+        given = X.shape[1:]
+        X, shape = flatten_images(X, image_shape)
+        if len(given) > 1 and shape is None:
+            notes = (*notes, f"Rows of shape {given} were made flat.")
+        read = _Read(_stem(path), X, y, name, len(y), notes, shape)
+        return _finish(_sampled(read, max_rows, generator), task, image_shape)
     if target is not None:
         raise TableError(
             f"{path} is a svmlight file, where the target comes first in every line: leave out "
             "--target."
         )
     X, y, n = svmlight_rows(path, max_rows, generator)
-    return _finish(_Read(_stem(path), X, y, None, n, _drawn(n, len(y))), task)
+    return _finish(_Read(_stem(path), X, y, None, n, _drawn(n, len(y))), task, image_shape)
 
 
 def recognise_task(y: Any) -> str:
@@ -216,6 +230,7 @@ class _Read:
     target: str | None
     n_rows_in_file: int
     notes: tuple[str, ...] = ()
+    image_shape: Shape | None = None
 
 
 def _stem(path: Path) -> str:
@@ -238,7 +253,7 @@ def _sampled(read: _Read, max_rows: int | None, generator: np.random.RandomState
         return read
     rows = np.sort(generator.permutation(n)[:max_rows])
     notes = (*read.notes, *_drawn(n, max_rows))
-    return _Read(read.name, read.X[rows], read.y[rows], read.target, n, notes)
+    return replace(read, X=read.X[rows], y=read.y[rows], notes=notes)
 
 
 def _read_frames(
@@ -346,7 +361,7 @@ def _find_target(target: str | None, names: list[str], path: Path) -> str:
     raise TableError(f"there is no column {target!r} in {path}{meant} (columns: {shown})")
 
 
-def _finish(read: _Read, task: str) -> Table:
+def _finish(read: _Read, task: str, image_shape: Wanted) -> Table:
     """The target made labels or numbers; rows that cannot be used left out."""
     y, notes = read.y, list(read.notes)
     X = read.X
@@ -387,7 +402,10 @@ def _finish(read: _Read, task: str) -> Table:
             raise TableError(f"{read.name} holds values that are not finite.")
     elif X.dtype.kind == "f" and np.isinf(X).any():
         raise TableError(f"{read.name} holds infinite values.")
-    return Table(read.name, X, y, found, read.target, read.n_rows_in_file, tuple(notes))
+    shape = read.image_shape if image_shape == "auto" else image_shape
+    if shape is not None:
+        X = check_image_shape(X, shape, read.name)
+    return Table(read.name, X, y, found, read.target, read.n_rows_in_file, tuple(notes), shape)
 
 
 def _said_of_the_task(y: NDArray[Any], task: str) -> list[str]:

@@ -31,7 +31,8 @@ from bochner.experiments.comparison_tuning import (
     learn,
     stratification,
 )
-from bochner.models.pipelines import EXACT, METHODS, find_method
+from bochner.models.networks import one_layer
+from bochner.models.pipelines import EXACT, METHODS, find_method, for_images
 from bochner.models.preparation import make_preparation
 from bochner.spherical.features import EXACT_DIMENSIONS
 
@@ -116,6 +117,7 @@ def fingerprint(setup: Setup) -> str:
         "measure": setup.measure,
         "gamma": setup.gamma,
         "device": setup.device,
+        "image_shape": setup.table.image_shape,
     }
     digest.update(json.dumps(settings, sort_keys=True).encode())
     for part in _parts(setup.table.X):
@@ -199,6 +201,8 @@ def _not_possible(method: str, width: int | None, n_training: int, table: Table)
             f"there are {n_training}; the most is {most}"
         )
     n_columns = table.X.shape[1]
+    if METHODS[method].images:
+        return _no_network(method, width, table)
     if method.startswith(("Nystroem", "Landmark")) and width > n_training:
         return f"{method} with {width} columns needs as many training rows, there are {n_training}"
     if METHODS[method].even and width % 2:
@@ -219,6 +223,16 @@ def _not_possible(method: str, width: int | None, n_training: int, table: Table)
             f"{method} needs the covariance of all {n_columns} columns; the most is "
             f"{MOST_COVARIANCE}"
         )
+    return None
+
+
+def _no_network(method: str, width: int, table: Table) -> str | None:
+    if table.image_shape is None:
+        return for_images(method)
+    try:
+        one_layer(width, table.image_shape)
+    except ValueError as error:
+        return f"{method} with {width} columns: {error}"
     return None
 
 
@@ -289,14 +303,9 @@ def split(setup: Setup, seed: int) -> Rows:
     """Training and test rows of one random split, prepared by what the training rows say."""
     table = setup.table
     y, n_classes = code_labels(table.y, table.task)
-    training, test = train_test_split(
-        np.arange(len(y)),
-        test_size=_n_test(len(y)),
-        random_state=seed,
-        stratify=stratification(y, n_classes, TEST),
-    )
+    training, test = split_rows(table, seed)
     X, X_test = _take(table.X, training), _take(table.X, test)
-    prepare = make_preparation(X).fit(X)
+    prepare = make_preparation(X, table.image_shape).fit(X)
     problem = Problem(
         _rows(prepare.transform(X)),
         y[training],
@@ -306,8 +315,21 @@ def split(setup: Setup, seed: int) -> Rows:
         seed,
         setup.gamma,
         partial(on_device, device=setup.device),
+        table.image_shape,
     )
     return Rows(problem, _rows(prepare.transform(X_test)), y[test], y, training, test)
+
+
+def split_rows(table: Table, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which rows a random split learns from, and which it is tested on."""
+    y, n_classes = code_labels(table.y, table.task)
+    training, test = train_test_split(
+        np.arange(len(y)),
+        test_size=_n_test(len(y)),
+        random_state=seed,
+        stratify=stratification(y, n_classes, TEST),
+    )
+    return training, test
 
 
 def on_device(X: Any, device: str) -> Any:

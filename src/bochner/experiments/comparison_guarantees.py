@@ -75,7 +75,7 @@ def learned_alignment(
     if len(np.unique(y[rows])) < 2:
         return None
     take = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
-    prepare = make_preparation(take(others)).fit(take(others))
+    prepare = make_preparation(take(others), problem.image_shape).fit(take(others))
     gamma = learned.chosen.settings["gamma"]
     n_settings = 1
     if problem.gamma is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bochner.engine import fourier_sums
 from bochner.experiments.cells import Result
-from bochner.experiments.comparison import Setup, split
+from bochner.experiments.comparison import Setup, split_rows
 from bochner.models.pipelines import make_model
 from bochner.spectral.targets import Target
 
@@ -49,11 +49,7 @@ def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
     table = setup.table
     if not is_plane(table):
         return None
-    best: dict[str, Result] = {}
-    for result in results:
-        known = best.get(result.cell.method)
-        if result.cell.seed == 0 and (known is None or result.score > known.score):
-            best[result.cell.method] = result
+    best = best_of_first_split(results)
     if not best:
         return None
     frame = hasattr(table.X, "iloc")
@@ -68,26 +64,14 @@ def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
         import pandas as pd
 
         grid = pd.DataFrame(grid, columns=table.X.columns)
-    rows = split(setup, 0)
-    X = table.X.iloc[rows.training] if frame else table.X[rows.training]
-    y = table.y[rows.training]
+    X, y = training_rows(setup)
     classes = np.unique(table.y) if table.task == "classification" else None
     drawn: dict[str, Any] = {}
     decisions = []
     for method, result in best.items():
-        chosen: Mapping[str, Any] = dict(_chosen(result))
+        model = fit_again(setup, result, X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = make_model(
-                method,
-                X,
-                y,
-                table.task,
-                width=result.cell.width,
-                balanced=setup.balanced,
-                random_state=result.cell.seed,
-                **chosen,
-            ).fit(X, y)
             values = model.predict(grid)
         if classes is not None:
             values = np.searchsorted(classes, values)
@@ -121,8 +105,39 @@ def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
     return picture
 
 
-def _chosen(result: Result) -> Any:
-    return result.details["chosen"]
+def best_of_first_split(results: Sequence[Result]) -> dict[str, Result]:
+    """For every method the cell of the first split with the best width."""
+    best: dict[str, Result] = {}
+    for result in results:
+        known = best.get(result.cell.method)
+        if result.cell.seed == 0 and (known is None or result.score > known.score):
+            best[result.cell.method] = result
+    return best
+
+
+def training_rows(setup: Setup) -> tuple[Any, NDArray[Any]]:
+    """Rows, as they were in the file, and labels that the first split learns from."""
+    table, (training, _) = setup.table, split_rows(setup.table, 0)
+    X = table.X.iloc[training] if hasattr(table.X, "iloc") else table.X[training]
+    return X, table.y[training]
+
+
+def fit_again(setup: Setup, result: Result, X: Any, y: NDArray[Any]) -> Any:
+    """The model of a cell as a pipeline, with the settings that were chosen."""
+    chosen: Any = result.details["chosen"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make_model(
+            result.cell.method,
+            X,
+            y,
+            setup.table.task,
+            width=result.cell.width,
+            balanced=setup.balanced,
+            random_state=result.cell.seed,
+            image_shape=setup.table.image_shape,
+            **chosen,
+        ).fit(X, y)
 
 
 def _potential(model: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, Any]:

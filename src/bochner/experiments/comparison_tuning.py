@@ -65,6 +65,8 @@ class Problem:
         Given by the user; None: chosen among multiples of the scale rule.
     place : callable
         Puts rows where the maps of this package are to work.
+    image_shape : tuple of int or None
+        Height, width and channels, where rows are images.
     """
 
     X: Any
@@ -75,6 +77,7 @@ class Problem:
     seed: int = 0
     gamma: float | None = None
     place: Place = field(default=lambda X: X)
+    image_shape: tuple[int, int, int] | None = None
 
     @property
     def machine(self) -> Machine:
@@ -162,6 +165,7 @@ def tune_model(
     balanced: bool = False,
     gamma: float | None = None,
     random_state: int = 0,
+    image_shape: tuple[int, int, int] | None = None,
 ) -> tuple[Pipeline, dict[str, Any], float]:
     """An unfitted pipeline with its settings chosen on held-out rows.
 
@@ -173,6 +177,8 @@ def tune_model(
         None: chosen among multiples of the scale rule.
     random_state : int, default=0
         Of the map, and of which rows are held out.
+    image_shape : tuple of int or None, default=None
+        Height, width and channels, where rows are images.
 
     Returns
     -------
@@ -194,9 +200,11 @@ def tune_model(
     (['C', 'gamma'], True)
     """
     found = find_method(method)
-    rows = make_preparation(X).fit_transform(X)
+    rows = make_preparation(X, image_shape).fit_transform(X)
     codes, n_classes = code_labels(y, task)
-    problem = Problem(rows, codes, task, n_classes, balanced, random_state, gamma)
+    problem = Problem(
+        rows, codes, task, n_classes, balanced, random_state, gamma, image_shape=image_shape
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         picked = choose(found, width, problem)
@@ -212,6 +220,7 @@ def tune_model(
         width=width,
         balanced=balanced,
         random_state=random_state,
+        image_shape=image_shape,
         **settings,
     )
     return model, settings, picked.score
@@ -237,7 +246,7 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
     """Settings and strength that are best on held-out rows."""
     trial = _Trial(method, width, problem, CHOOSING_ROWS)
     base = scale_rule(problem.X) if problem.gamma is None else problem.gamma
-    settings: dict[str, Any] = {"gamma": base}
+    settings: dict[str, Any] = {} if method.images else {"gamma": base}
     if method.name.startswith("Posterior"):
         settings.update(fewer_candidates(problem.X.shape[1], width))
     lists: dict[str, tuple[float, ...]] = {}
@@ -360,6 +369,7 @@ class _Trial:
             width=self.width,
             task=self.problem.task,
             random_state=self.problem.seed,
+            image_shape=self.problem.image_shape,
             **settings,
         )
 
@@ -387,6 +397,7 @@ def _fit(method: Method, width: int | None, problem: Problem, chosen: Chosen) ->
         width=width,
         task=problem.task,
         random_state=problem.seed,
+        image_shape=problem.image_shape,
         **chosen.settings,
     )
     rows = placed(method, problem)

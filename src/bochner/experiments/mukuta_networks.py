@@ -38,7 +38,7 @@ class Plan:
     widths: tuple[int | None, ...] = (None,)
     quick_widths: tuple[int | None, ...] = (None,)
     seeds: int = 2
-    quick_images: int = 2000
+    quick_images: int = 600
 
 
 PLANS = {
@@ -53,7 +53,6 @@ PLANS = {
         ("cifar-pm",),
         widths=(200, 400, 600, 800),
         quick_widths=(40, 80),
-        quick_images=1000,
     ),
     "covariance": Plan(
         "covariance of the last layer's features (Figure 5)", ("cifar-pm",), ("cifar-pm",)
@@ -96,7 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     studies = parser.add_subparsers(dest="study", required=True)
     for name, plan in PLANS.items():
         study = studies.add_parser(name, help=plan.help)
-        add_options(study, plan.tasks, plan.seeds, "few images, one seed, small tasks")
+        add_options(
+            study,
+            plan.tasks,
+            plan.seeds,
+            "few images, one seed, one quantile, a short optimisation",
+        )
         study.add_argument(
             "--methods",
             nargs="+",

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.datasets.image_shapes import flatten_images, shape_text
 from bochner.datasets.table_files import (
     CHUNK,
     FORMATS,
@@ -165,7 +166,7 @@ def _pieces(model: Model, path: Path) -> Iterator[tuple[Any, Any]]:
         raise TableError(f"the file {path} is empty.")
     kind = file_format(path)
     if kind == "npz":
-        yield from _cut(*_arrays(path, model.target))
+        yield from _cut(*_arrays(path, model))
     elif kind == "svmlight":
         X, y, _ = svmlight_rows(path, None, np.random.RandomState(0))
         yield from _cut(X, y)
@@ -204,7 +205,7 @@ def _form(path: Path, names: list[str]) -> TextForm:
     return form
 
 
-def _arrays(path: Path, target: str | None) -> tuple[Any, Any]:
+def _arrays(path: Path, model: Model) -> tuple[Any, Any]:
     with reading(path), np.load(path, allow_pickle=False) as archive:
         found = [name for name in _ROWS if name in archive.files]
         if not found:
@@ -214,15 +215,29 @@ def _arrays(path: Path, target: str | None) -> tuple[Any, Any]:
             )
         X = archive[found[0]]
         labels = found[0].replace("X", "y").replace("x", "y").replace("data", "target")
-        name = labels if labels in archive.files else target
+        name = labels if labels in archive.files else model.target
         y = archive[name] if name in archive.files else None
     if X.ndim < 2 or X.dtype.kind not in "fiub":
         raise TableError(
             f"{found[0]} in {path} must be numbers of shape (rows, columns), got {X.dtype} of "
             f"shape {X.shape}."
         )
-    X = X.reshape(len(X), -1)
+    wanted = _image_shape(model)
+    X, shape = flatten_images(X, wanted)
+    if wanted is not None and shape not in (None, wanted):
+        raise TableError(
+            f"the model takes images of {shape_text(wanted)}, those in {path} are "
+            f"{shape_text(shape)}."
+        )
     return X, y.ravel() if y is not None and y.size == len(X) else None
+
+
+def _image_shape(model: Model) -> tuple[int, int, int] | None:
+    """Height, width and channels of the images that a model was trained with."""
+    given = model.details.get("image_shape")
+    if not isinstance(given, (list, tuple)) or len(given) != 3:
+        return None
+    return int(given[0]), int(given[1]), int(given[2])
 
 
 def _cut(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:

@@ -93,6 +93,8 @@ class Study:
         What the results say.
     shown : tuple of str
         The cells' studies whose results `sections` takes; others only make choices.
+    on_devices : bool
+        Whether `measure` takes a `device` and the `budget` of memory there.
     """
 
     name: str
@@ -106,10 +108,11 @@ class Study:
     quick_time: str
     full_time: str
     collect: Callable[[Request, Run], list[Result]]
-    measure: Callable[[Cell], Result]
+    measure: Callable[..., Result]
     sections: Sections
     shown: tuple[str, ...]
     quick_tasks: tuple[str, ...] = ()
+    on_devices: bool = False
 
     def tasks_of(self, quick: bool) -> tuple[str, ...]:
         """The tasks of the full or of the small version."""
@@ -252,7 +255,9 @@ def _networks(experiment: str, **values: Any) -> Study:
         paper=MUKUTA,
         quick_seeds=1,
         quick_tasks=plan.quick_tasks,
-        small=f"{', '.join(plan.quick_tasks)}, {plan.quick_images} images to train, one seed",
+        small=f"{', '.join(plan.quick_tasks)}, {plan.quick_images} images to train, one seed, a "
+        "short optimisation",
+        on_devices=True,
         **values,
     )
 

@@ -115,6 +115,7 @@ def train(
         "width": None if name == EXACT else width,
         "balanced": measure == "balanced-accuracy",
         "random_state": random_state,
+        "image_shape": table.image_shape,
     }
     kept, held = _split(table, random_state)
     X, y = table.X, table.y

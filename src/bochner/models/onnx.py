@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.models.onnx_maps import MAPS, Graph, cannot, write_kernel, write_map
-from bochner.models.preparation import CategoryNames, DaysSinceEpoch
+from bochner.models.preparation import CategoryNames, DaysSinceEpoch, PixelScaler
 from bochner.spectral.kernels import Gaussian
 
 _ML = "ai.onnx.ml"
@@ -301,6 +301,11 @@ def _write_largest(graph: Graph, x: str, model: MaxAbsScaler) -> str:
     return graph("Div", x, graph.constant(model.scale_))
 
 
+def _write_pixels(graph: Graph, x: str, model: PixelScaler) -> str:
+    z = graph("Div", graph.plus(x, [-model.mean_]), graph.constant([model.scale_]))
+    return graph("Where", graph("IsNaN", x), graph.constant([0.0]), z)
+
+
 def _write_names(graph: Graph, x: str, model: CategoryNames) -> str:
     missing = graph("Equal", x, graph.constant(np.array([""], object), object))
     return graph("Where", missing, graph.constant(np.array(["(missing)"], object), object), x)
@@ -377,6 +382,7 @@ _SHAPES: dict[type, Callable[[Any], None]] = {
     SimpleImputer: _map_shape,
     StandardScaler: _map_shape,
     MaxAbsScaler: _map_shape,
+    PixelScaler: _map_shape,
     CategoryNames: _text_shape,
     OneHotEncoder: _one_hot_shape,
     LinearSVC: _classifier_shape,
@@ -390,6 +396,7 @@ _ALL: dict[type, Write] = {
     SimpleImputer: _write_imputer,
     StandardScaler: _write_scaler,
     MaxAbsScaler: _write_largest,
+    PixelScaler: _write_pixels,
     CategoryNames: _write_names,
     OneHotEncoder: _write_one_hot,
     LinearSVC: _write_linear,

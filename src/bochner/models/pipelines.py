@@ -10,7 +10,7 @@ with the squared hinge for two classes and squares for more classes and for numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from bochner.engine.summaries import variance
 from bochner.mercer.features import MercerFeatures
+from bochner.models.networks import make_network
 from bochner.models.preparation import make_preparation
 from bochner.spectral.features import FourierFeatures
 from bochner.spectral.landmarks import LandmarkSimilarities
@@ -68,6 +69,8 @@ class Method:
         Whether it is compared without being asked for.
     even : bool
         Whether its columns come in twos, a cosine and a sine.
+    images : bool
+        Whether it is for images only; its `make` is then given `image_shape` too, and no `gamma`.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Method:
     baseline: bool = False
     main: bool = True
     even: bool = False
+    images: bool = False
 
 
 def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
@@ -90,6 +94,7 @@ def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
 _BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
 _RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
 _LANDMARK_BETAS = (0.1, 1.0, 10.0, 100.0)
+_QUANTILES = (0.02, 0.1, 0.3)
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -148,6 +153,14 @@ METHODS: dict[str, Method] = {
             MercerFeatures,
         ),
         Method(
+            "ConvolutionalKernelNetwork",
+            "a kernel between the patches of images, pooled over a coarse grid",
+            make_network,
+            grid={"quantile": _QUANTILES},
+            uses_gamma=False,
+            images=True,
+        ),
+        Method(
             "FourierFeatures",
             "random Fourier features, orthogonal frequencies",
             FourierFeatures,
@@ -184,8 +197,9 @@ def make_map(
     method: str,
     *,
     width: int,
-    gamma: float | str,
     task: str,
+    gamma: float | str = "scale",
+    image_shape: Sequence[int] | None = None,
     random_state: int = 0,
     **settings: Any,
 ) -> Any:
@@ -197,10 +211,12 @@ def make_map(
         A key of `METHODS`, other than the exact machine.
     width : int
         Number of columns.
-    gamma : float or str
-        As the map takes it.
     task : {"classification", "regression"}
         What the labels are.
+    gamma : float or str, default="scale"
+        As the map takes it.
+    image_shape : sequence of int or None, default=None
+        Height, width and channels, where rows are images; some methods need it.
     random_state : int, default=0
         The seed.
     **settings
@@ -212,12 +228,26 @@ def make_map(
     >>> make_map("RBFSampler", width=10, gamma=0.5, task="regression")
     RBFSampler(gamma=0.5, n_components=10, random_state=0)
     """
-    make = find_method(method).make
-    if make is None:
+    found = find_method(method)
+    if found.make is None:
         raise ValueError(f"method {method!r} has no feature map.")
-    if METHODS[method].supervised:
+    if found.supervised:
         settings = {"target": task, **settings}
-    return make(n_components=width, gamma=gamma, random_state=random_state, **settings)
+    if found.images:
+        if image_shape is None:
+            raise ValueError(for_images(found.name))
+        settings = {"image_shape": tuple(image_shape), **settings}
+    else:
+        settings = {"gamma": gamma, **settings}
+    return found.make(n_components=width, random_state=random_state, **settings)
+
+
+def for_images(method: str) -> str:
+    """What to tell someone who wants this method for rows that are no images."""
+    return (
+        f"{method} is for images: give their shape, such as --image-shape 28x28 or 32x32x3, or "
+        "arrays of shape (n, height, width) in a npz file"
+    )
 
 
 def make_machine(
@@ -296,6 +326,7 @@ def make_model(
     C: float | None = None,
     balanced: bool = False,
     random_state: int = 0,
+    image_shape: Sequence[int] | None = None,
     **settings: Any,
 ) -> Pipeline:
     """An unfitted pipeline with the steps ``prepare``, ``map`` and ``machine``.
@@ -321,6 +352,8 @@ def make_model(
         Whether every class weighs the same, however many rows it has.
     random_state : int, default=0
         The seed of map and machine.
+    image_shape : sequence of int or None, default=None
+        Height, width and channels, where rows are images.
     **settings
         Other parameters of the map, such as `beta`.
 
@@ -336,11 +369,11 @@ def make_model(
     found = find_method(method)
     if task not in found.tasks:
         raise ValueError(f"task must be one of {', '.join(found.tasks)}, got {task!r}.")
-    prepare = make_preparation(X)
+    prepare = make_preparation(X, image_shape)
     if isinstance(gamma, str) and gamma != "scale":
         raise ValueError(f"gamma must be a number or 'scale', got {gamma!r}.")
     n_classes = len(np.unique(np.asarray(y))) if task == "classification" else None
-    if isinstance(gamma, str):
+    if isinstance(gamma, str) and not found.images:
         gamma = scale_rule(clone(prepare).fit_transform(X))
     feature_map: Any = "passthrough"
     if found.make is None:
@@ -349,7 +382,13 @@ def make_model(
         if width is None:
             raise ValueError(f"width must be a whole number for {method!r}, got None.")
         feature_map = make_map(
-            method, width=width, gamma=gamma, task=task, random_state=random_state, **settings
+            found.name,
+            width=width,
+            task=task,
+            gamma=gamma,
+            image_shape=image_shape,
+            random_state=random_state,
+            **settings,
         )
         machine = make_machine(task, n_classes, C=C, balanced=balanced, random_state=random_state)
     return Pipeline([("prepare", prepare), ("map", feature_map), ("machine", machine)])

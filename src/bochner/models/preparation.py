@@ -3,12 +3,13 @@
 What is done to a column follows from its kind, which is read off the rows once, before anything
 is fitted: numbers are filled in and standardised, categories become columns of zeros and ones,
 dates become days. Columns that cannot help are left out: constant ones, and text in which nearly
-every row has a value of its own.
+every row has a value of its own. Images are different: their pixels share one scale.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,7 +20,8 @@ from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
 Kind = Literal["number", "category", "date", "text", "constant"]
 
@@ -28,6 +30,7 @@ FEWEST_OF_A_CATEGORY = 5  # rows; the rarer ones share a column
 _LOOKED_AT = 1000  # values that dates are recognised by
 _DENSE_COLUMNS = 500  # up to which the result is dense, however many zeros there are
 _DAY = 86_400e9  # nanoseconds
+_PIXEL_ROWS = 1000  # images looked at together
 
 
 class DaysSinceEpoch(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -161,13 +164,15 @@ def _says_dates(values: Any) -> bool:
     return bool(_times(sample, _day_first(sample)).notna().all())
 
 
-def make_preparation(X: Any) -> Any:
+def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
     """An unfitted transformer that makes numbers of rows like these.
 
     Parameters
     ----------
     X : DataFrame, array or sparse matrix of shape (n, d)
         Rows, looked at for the kinds of their columns.
+    image_shape : sequence of int or None, default=None
+        Given where the rows are images: then all columns are pixels, of one scale.
 
     Returns
     -------
@@ -183,6 +188,8 @@ def make_preparation(X: Any) -> Any:
     >>> make_preparation(X).fit_transform(X).shape        # size, its gaps, two colours
     (4, 4)
     """
+    if image_shape is not None:
+        return PixelScaler()
     if sparse.issparse(X):
         return MaxAbsScaler()
     if not hasattr(X, "iloc"):
@@ -268,13 +275,83 @@ class CategoryNames(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def preparation_notes(X: Any) -> tuple[str, ...]:
+class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Pixels of images, all shifted and scaled by the same two numbers.
+
+    .. math:: z = (x - m) / s
+
+    with the mean `m` of all pixels of all images and the root `s` of their mean squared distance
+    to it. Pixels that hardly vary stay small, where a scale of their own would blow up their
+    noise, and patterns stay what they are. No column is left out. Missing pixels become 0, the
+    mean; sparse rows become dense.
+
+    Attributes
+    ----------
+    mean_ : float
+        The mean.
+    scale_ : float
+        What is divided by; 1 where all pixels are the same.
+
+    Examples
+    --------
+    >>> from bochner.models.preparation import PixelScaler
+    >>> PixelScaler().fit_transform([[0, 0, 4], [0, 0, 8]]).round(2).tolist()
+    [[-0.65, -0.65, 0.65], [-0.65, -0.65, 1.94]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find mean and scale."""
+        # converted to floats a few rows at a time: images are often of one byte a pixel
+        X = self._validate(X, reset=True, dtype="numeric")
+        total = squares = 0.0
+        count = 0
+        for part in gen_batches(X.shape[0], _PIXEL_ROWS):
+            pixels = _dense(X[part], np.float64)
+            there = np.isfinite(pixels)
+            count += int(there.sum())
+            total += float(pixels.sum(where=there))
+            squares += float(np.square(pixels).sum(where=there))
+        self.mean_ = total / count if count else 0.0
+        variance = squares / count - self.mean_**2 if count else 0.0
+        self.scale_ = variance**0.5 if variance > 1e-12 * squares / max(count, 1) else 1.0
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Scaled pixels, an array of shape (n, columns), float32 for float32."""
+        check_is_fitted(self, "scale_")
+        X = self._validate(X, reset=False, dtype=FLOAT_DTYPES)
+        Z = _dense(X, X.dtype, copy=True)
+        Z -= self.mean_
+        Z /= self.scale_
+        Z[np.isnan(Z)] = 0.0
+        return Z
+
+    def _validate(self, X: Any, *, reset: bool, dtype: Any) -> Any:
+        return validate_data(
+            self, X, reset=reset, dtype=dtype, accept_sparse="csr", ensure_all_finite="allow-nan"
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _dense(X: Any, dtype: Any, copy: bool = False) -> Any:
+    X = X.toarray() if sparse.issparse(X) else X
+    return np.array(X, dtype=dtype, copy=True if copy else None)
+
+
+def preparation_notes(X: Any, image_shape: Sequence[int] | None = None) -> tuple[str, ...]:
     """Sentences about what the preparation does that one might not expect.
 
     Parameters
     ----------
     X : DataFrame, array or sparse matrix
         Rows.
+    image_shape : sequence of int or None, default=None
+        Given where the rows are images.
 
     Examples
     --------
@@ -283,6 +360,10 @@ def preparation_notes(X: Any) -> tuple[str, ...]:
     >>> preparation_notes(pd.DataFrame({"a": [1, 2], "b": [0, 0]}))
     ('Left out because they do not vary: b.',)
     """
+    if image_shape is not None:
+        sides = " x ".join(map(str, image_shape[:2]))
+        channels = f", {image_shape[2]} channels" if image_shape[2] > 1 else ""
+        return (f"Images of {sides} pixels{channels}: all pixels are scaled alike.",)
     if not hasattr(X, "iloc"):
         return ()
     kinds = column_kinds(X)

@@ -14,6 +14,7 @@ from scipy import sparse
 from bochner.models.preparation import Kind, column_kinds
 
 _USED = ("number", "category", "date")
+_PIXEL: Kind = "number"
 _MOST_VALUES = 1000  # values of a category that are kept
 _SHOWN = 5  # names in a message
 _WORDS = {"true": 1.0, "false": 0.0}
@@ -83,11 +84,15 @@ class Schema:
     sparse: bool = False
 
     @classmethod
-    def of(cls, X: Any) -> Self:
-        """The schema of rows: a pandas table, an array or a sparse matrix."""
+    def of(cls, X: Any, *, pixels: bool = False) -> Self:
+        """The schema of rows: a pandas table, an array or a sparse matrix.
+
+        Where columns are `pixels`, all of them are numbers that the model looks at, also those
+        that do not vary.
+        """
         if not hasattr(X, "columns"):
             return cls(int(X.shape[1]), None, sparse.issparse(X))
-        kinds = column_kinds(X)
+        kinds = dict.fromkeys(X.columns, _PIXEL) if pixels else column_kinds(X)
         columns = (_column(str(name), kinds[name], X[name]) for name in X.columns)
         return cls(X.shape[1], tuple(columns))
 

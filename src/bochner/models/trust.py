@@ -42,6 +42,7 @@ TRUSTED = frozenset(
         "bochner.mercer.union.UnionPlan",
         "bochner.models.preparation.CategoryNames",
         "bochner.models.preparation.DaysSinceEpoch",
+        "bochner.models.preparation.PixelScaler",
         "bochner.spectral.alignment.AlignmentSums",
         "bochner.spectral.candidates.Candidates",
         "bochner.spectral.features.FourierFeatures",
