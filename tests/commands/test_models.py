@@ -109,7 +109,7 @@ def test_images_round_trip(here, method):
         said = run("predict", "model.skops", new, "--force")
         assert said.exit_code == 0, said.output
         assert "on 100 rows with a target" in said.stdout
-        assert (pd.read_csv("predictions.csv")["prediction"] == y[300:]).mean() > 0.95
+        assert (pd.read_csv("predictions.csv")["prediction"] == y[300:]).mean() > 0.9
     refused(
         run("predict", "model.skops", "wrong.npz", "--force"),
         "images of 8 x 8, those in wrong.npz are 4 x 16",
