@@ -15,7 +15,7 @@ from bochner import ConvolutionalKernelNetwork
 from bochner.datasets.local import load_images
 from bochner.experiments.mukuta_networks_measures import METHODS, dataset_of, place
 
-WIDTHS = (24, 10, 14, 14)
+WIDTHS = (24, 10, 14, 18)
 
 
 def images(device: str = "cpu", architectures: tuple[str, ...] = ("mnist-pm",)) -> None:

@@ -154,11 +154,13 @@ def test_patches_of_colours(digits):
     setup = with_shape(digits, (8, 4, 2))
     drawn = patches(setup, [Measurer(setup)(cell(method, 16)) for method in DRAWN])
     assert [np.shape(each["images"])[1:] for each in drawn] == [(8, 4), (8, 4), (3, 3)]
+    assert all("mean over the channels" in each["caption"] for each in drawn)
 
 
-def test_no_patches(digits, results, monkeypatch):
+def test_no_patches(digits, results):
     assert patches(with_shape(digits, None), results) == []
-    assert patches(digits, [dataclasses.replace(one, fit=100.0) for one in results]) == []
+    slow = [dataclasses.replace(one, fit=100.0) for one in results]
+    assert [each["method"] for each in patches(digits, slow)] == [NETWORK]  # of fewer images
     later = [dataclasses.replace(one, cell=cell(one.cell.method, seed=1)) for one in results]
     assert patches(digits, later) == []
 

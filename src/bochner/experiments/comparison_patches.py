@@ -12,10 +12,12 @@ from bochner.experiments.cells import Result
 from bochner.experiments.comparison import Setup
 from bochner.experiments.comparison_pictures import best_of_first_split, fit_again, training_rows
 from bochner.mercer.features import MercerFeatures
+from bochner.models.pipelines import METHODS
 
 MOST_PICTURES = 24
 ALIKE = 0.95  # cosine of two frequencies that look the same
 PATIENCE = 4.0  # seconds of a fit that are spent again on a picture
+NETWORK_IMAGES = 500  # have patches enough to show what they vary in
 _MOST_PIXELS = 64 * 64  # of a picture
 
 Patterns = tuple[NDArray[Any], str]  # of shape (n, height, width, channels), and a caption
@@ -30,7 +32,7 @@ def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
         What was compared.
     results : sequence of Result
         Cells that were measured; those of the first split are drawn, but for those that took
-        more than a few seconds to fit.
+        more than a few seconds to fit. A network is fitted to fewer images.
 
     Returns
     -------
@@ -41,14 +43,19 @@ def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
     shape = setup.table.image_shape
     if shape is None:
         return []
-    best = best_of_first_split([result for result in results if result.fit <= PATIENCE])
+    best = best_of_first_split(
+        [one for one in results if one.fit <= PATIENCE or METHODS[one.cell.method].images]
+    )
     X, y = training_rows(setup)
     drawn = []
     for method, pattern in _PATTERNS.items():
         if method not in best:
             continue
-        model = fit_again(setup, best[method], X, y)
+        most = NETWORK_IMAGES if METHODS[method].images else len(y)  # their order is random
+        model = fit_again(setup, best[method], X[:most], y[:most])
         found, caption = pattern(model, shape)
+        if shape[2] > 1:
+            caption += " The mean over the channels: a pattern of colour alone is all grey."
         drawn.append(
             {
                 "method": method,

@@ -10,6 +10,7 @@ from bochner.images.network import ConvolutionalKernelNetwork
 
 FEWEST_MAPS = 4
 N_PATCHES = 100_000  # that the density of patches is fitted to
+MAX_IMAGES = 2000  # that they are drawn from, and that centre and scale are estimated on
 _LARGE_PATCHES_FROM = 20  # the shorter side of an image, in pixels
 _FINE_GRID_ABOVE = 12  # the longer side
 
@@ -92,5 +93,5 @@ def make_network(
         image_shape=tuple(image_shape),
         quantile=quantile,
         random_state=random_state,
-        **{"n_patches": N_PATCHES, **parameters},
+        **{"n_patches": N_PATCHES, "max_images": MAX_IMAGES, **parameters},
     )

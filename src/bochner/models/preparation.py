@@ -296,7 +296,7 @@ class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     --------
     >>> from bochner.models.preparation import PixelScaler
     >>> PixelScaler().fit_transform([[0, 0, 4], [0, 0, 8]]).round(2).tolist()
-    [[-0.65, -0.65, 0.65], [-0.65, -0.65, 1.94]]
+    [[-0.65, -0.65, 0.65], [-0.65, -0.65, 1.96]]
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
