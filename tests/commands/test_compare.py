@@ -16,6 +16,7 @@ pytest.importorskip("typer", reason="the program's packages are not installed")
 
 from typer.testing import CliRunner
 
+from bochner import commands
 from bochner.cli import app
 from bochner.commands.console import console
 
@@ -99,7 +100,7 @@ def test_a_table_with_everything_in_it(compare, tmp_path, rng):
         "balanced accuracy",
     ):
         assert expected in result.stdout
-    document = json.loads((tmp_path / "bochner-results/people/results.json").read_text())
+    document = json.loads((tmp_path / "bochner-results/people-left/results.json").read_text())
     assert document["measure"]["name"] == "balanced accuracy"
     assert max(line["score"] for line in document["summaries"]) > 80
 
@@ -278,7 +279,12 @@ def test_time_budget(compare, tmp_path):
         (["iris", "--device", "moon"], "--device must be cpu or cuda"),
         (["iris", "--gamma", "-1"], "--gamma must be a positive finite number"),
         (["iris", "--method", "Nystroem", "--widths", "1000"], "there is nothing to measure"),
-        (["iris", "--output", "rows.csv"], "cannot be kept in rows.csv"),
+        (["iris", "--output", "rows.csv"], "cannot be kept in rows.csv: that is a file"),
+        (["iris", "--output", "rows.csv/below"], "cannot be kept in rows.csv/below: that is a"),
+        (["iris", "--widths", "100000000"], "--widths must be at most 1000000, got 100000000"),
+        (["iris", "--method", "mercer"], "did you mean MercerFeatures?"),
+        (["rows.csv", "--target", "0"], "Positions count from 1"),
+        (["dates.csv", "--target", "since"], "the target 'since' holds dates"),
         (["iris", "--image-shape", "big"], "HEIGHTxWIDTH or HEIGHTxWIDTHxCHANNELS"),
         (["iris", "--image-shape", "0x4"], "sides of an image must be at least 1"),
         (["iris", "--image-shape", "2x3"], "images of 2 x 3 have 6 numbers, but iris has 4 col"),
@@ -294,11 +300,45 @@ def test_mistakes_give_one_line(compare, tmp_path, arguments, message):
     (tmp_path / "one.csv").write_text("a,y\n" + "1,x\n" * 30)
     (tmp_path / "rows.csv").write_text("size,label\n" + "1,x\n2,y\n" * 20)
     (tmp_path / "same.csv").write_text("size,label\n" + "1,x\n1,y\n" * 20)
+    days = pd.date_range("2020-01-01", periods=90).repeat(2)
+    pd.DataFrame({"a": range(180), "since": days}).to_csv(tmp_path / "dates.csv", index=False)
     result = compare(*arguments)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
+    assert "Errno" not in result.stderr
     assert result.stderr.startswith("bochner: ")
     assert result.stderr.count("\n") == 1
+
+
+def test_columns_that_fill_the_memory(compare, monkeypatch):
+    monkeypatch.setattr(commands.console, "_memory", lambda: 2 * 8 * 150 * 1000)
+    result = compare("iris", *FAST, "--widths", "8,1002")
+    assert result.exit_code == 2
+    assert "--widths 1002: the columns of 150 rows would take 0.0012 GB" in result.stderr
+    assert not result.stdout
+    assert compare("iris", *FAST, "--method", "RBFSampler", "--widths", "1000").exit_code == 0
+
+
+def test_every_question_has_its_folder(compare, tmp_path):
+    rows = "".join(f"{i % 7},{i % 3},{i % 2}\n" for i in range(80))
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + rows)
+    (tmp_path / "iris.csv").write_text("a,b,y\n" + rows)
+    lines = "".join(f"{i % 2} 1:{i % 7} 2:{i % 3}\n" for i in range(80))
+    for name in ("rows.svm", "rows.libsvm"):
+        (tmp_path / name).write_text(lines)
+    for arguments, folder in (
+        (["rows.csv"], "rows"),
+        (["rows.csv", "--target", "b"], "rows-b"),
+        (["rows.csv", "--target", "1"], "rows-a"),
+        (["rows.svm"], "rows-svm"),
+        (["rows.libsvm"], "rows-libsvm"),
+        (["iris"], "iris"),
+        (["iris.csv"], "iris-csv"),
+    ):
+        assert not (tmp_path / "bochner-results" / folder).exists()
+        result = compare(*arguments, "--method", "RBFSampler", *QUICK)
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / "bochner-results" / folder / "results.json").exists()
 
 
 def test_a_mistake_in_a_process_of_its_own(tmp_path):

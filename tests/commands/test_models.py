@@ -123,7 +123,7 @@ def test_images_in_a_text_file(here):
     rows = pd.DataFrame(np.column_stack([y, X.reshape(len(X), 64)]))
     rows[:300].to_csv("train.csv", index=False, header=False)
     rows[300:].drop(columns=0).to_csv("new.csv", index=False, header=False)
-    shape = ("--target", 0, "--image-shape", "8x8", "--width", 32)
+    shape = ("--target", 1, "--image-shape", "8x8", "--width", 32)
     said = run("fit", "train.csv", *shape, "--onnx", "model.onnx")
     assert said.exit_code == 0, said.output
     said = run("predict", "model.skops", "new.csv")
@@ -132,7 +132,7 @@ def test_images_in_a_text_file(here):
     said = run("fit", "train.csv", *shape, "--method", "convolutionalkernelnetwork", "--force")
     assert said.exit_code == 0, said.output
     refused(run("fit", "train.csv", *shape[:2], "--image-shape", "9x9", "--force"), "64 columns")
-    wide = ("--target", 0, "--width", 34, "--method", "ConvolutionalKernelNetwork", "--force")
+    wide = ("--target", 1, "--width", 34, "--method", "ConvolutionalKernelNetwork", "--force")
     refused(run("fit", "train.csv", *wide), "is for images")
     refused(run("fit", "train.csv", *wide, "--image-shape", "8x8"), "a multiple of 4 is needed")
 
@@ -173,7 +173,7 @@ def test_columns_in_any_order_with_others_beside_them(here):
     result = run("predict", "model.skops", "other.csv", "--output", "two.csv")
     assert result.exit_code == 0, result.output
     assert "ignored: 'colour'" in result.stdout
-    assert "1 rows have a value of 'town' that was not there" in result.stdout
+    assert "1 row has a value of 'town' that was not there" in result.stdout
     assert "with a target" not in result.stdout
     one, two = pd.read_csv("one.csv"), pd.read_csv("two.csv")
     different = one.index[one["prediction"] != two["prediction"]]
@@ -294,7 +294,13 @@ def test_mistakes_of_fit_are_one_line(here):
     refused(run("fit", "train.csv", "--gamma", "-1"), "--gamma must be a positive number")
     refused(run("fit", "train.csv", "--C", "0"), "--C must be a positive number")
     refused(run("fit", "train.csv", "--task", "clustering"), "task must be one of")
-    refused(run("fit", "train.csv", "--width", 31), "must be even")
+    odd = run("fit", "train.csv", "--width", 31)
+    refused(odd, "must be even")
+    assert not odd.stdout
+    refused(run("fit", "train.csv", "--width", 10**9), "--width must be at most 1000000")
+    refused(run("fit", "train.csv", "--method", "Mercer"), "did you mean MercerFeatures?")
+    table(60).assign(since=pd.date_range("2020-01-01", periods=60)).to_csv("dated.csv")
+    refused(run("fit", "dated.csv", "--target", "since"), "the target 'since' holds dates")
     refused(
         run("fit", "iris", "--width", 500, "--method", "LandmarkSimilarities"), "500 landmarks"
     )
@@ -327,6 +333,51 @@ def test_onnx(here):
     }
     label, _ = session.run(None, inputs)
     assert label.tolist() == pd.read_csv("predictions.csv")["prediction"].tolist()
+
+
+def test_onnx_is_refused_before_training(here, monkeypatch):
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    monkeypatch.setattr("bochner.experiments.training.train", None)
+    dated = table(60)
+    dated.insert(0, "since", pd.date_range("2020-01-01", periods=60))
+    dated.to_csv("dated.csv", index=False)
+    result = run("fit", "dated.csv", "--onnx", "m.onnx")
+    refused(result, "columns of dates", "cannot be written as ONNX")
+    assert "MercerFeatures" not in result.stderr
+    assert not result.stdout
+    network = ("--method", "ConvolutionalKernelNetwork", "--width", 32)
+    refused(run("fit", "digits", *network, "--onnx", "m.onnx"), "ConvolutionalKernelNetwork")
+
+
+def test_decimal_commas_in_training_and_new_rows(here):
+    """Also new rows with points, of one column, and in pieces."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200).round(3)})
+    frame["y"] = (frame["x"] ** 2).round(3)
+    for name in ("train", "new"):
+        frame.to_csv(f"{name}.csv", index=False, sep=";", decimal=",")
+    frame.to_csv("points.csv", index=False)
+    frame[["x"]].to_csv("alone.csv", index=False, sep=";", decimal=",")
+    said = run("fit", "train.csv", "--width", 16)
+    assert said.exit_code == 0, said.output
+    assert "Commas are read as decimal points: x, y." in said.stdout
+    found = []
+    for name in ("new", "points", "alone"):
+        said = run("predict", "model.skops", f"{name}.csv", "--force")
+        assert said.exit_code == 0, said.output
+        assert ("Commas are read as decimal points" in said.stdout) == (name != "points")
+        assert ("on 200 rows with a target" in said.stdout) == (name != "alone")
+        found.append(pd.read_csv("predictions.csv")["prediction"].tolist())
+    assert found[0] == found[1] == found[2]
+    frame.assign(x=["soon"] + ["1,5"] * 199).to_csv("wrong.csv", index=False, sep=";")
+    wrong = run("predict", "model.skops", "wrong.csv", "--force")
+    refused(wrong, "'x' should hold numbers, but row 1 has 'soon'")
+
+
+def test_help_says_what_excludes_what():
+    said = " ".join(run("predict", "--help").stdout.replace("│", " ").split())
+    assert "not with --probabilities" in said
+    assert "not with --scores" in said
 
 
 def test_onnx_that_cannot_be_is_one_line(here, monkeypatch):

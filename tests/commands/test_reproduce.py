@@ -95,7 +95,39 @@ def test_list(program):
     for name, study in STUDIES.items():
         assert name in result.output
         assert "?" not in (study.quick_time, study.full_time)
-    assert re.search(r"letarte-figure2 .* internet_ads ", result.output)
+    assert re.search(r"letarte-figure2 .*\n.* internet_ads\n", result.output)
+
+
+def test_list_fits_a_terminal(program, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = program("--list").output.splitlines()
+    assert max(map(len, lines)) <= 80
+    papers = {study.paper for study in STUDIES.values()}
+    assert papers <= set(lines)
+    assert len(lines) == 1 + 2 * len(papers) + 2 * len(STUDIES)
+    assert all(study.quick_time.endswith(" s") for study in STUDIES.values())
+
+
+def test_few_suggestions(program):
+    assert program("nosuch").stderr.count(" or ") == 2
+
+
+def test_pictures_without_matplotlib(program, tiny, tmp_path, monkeypatch):
+    def absent():
+        raise ModuleNotFoundError("matplotlib")
+
+    def sections(results):
+        return [Section("The text", lines=("Yes.",)), Section("Drawn only", picture=absent)]
+
+    monkeypatch.setitem(STUDIES, "tiny", replace(STUDIES["tiny"], sections=sections))
+    result = program("tiny", "--quick", "--output", "out")
+    line = "pictures need matplotlib: pip install 'bochner[plots]'"
+    assert result.exit_code == 0
+    assert result.output.count(line) == 1
+    made = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert line in made["notes"]
+    assert [section["heading"] for section in made["sections"]] == ["The text"]
+    assert "Drawn only" not in (tmp_path / "out" / "page.html").read_text()
 
 
 def test_results_are_written_and_found_again(program, tiny, tmp_path):

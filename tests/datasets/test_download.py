@@ -1,8 +1,10 @@
 import hashlib
 import sys
 import threading
+import warnings
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -127,8 +129,27 @@ def test_no_network(cache, monkeypatch):
         obtain("new.npz", say=lambda line: None)
     message = str(caught.value)
     assert message.startswith("new.npz is not at hand (BOCHNER_DATA is not set), nor in the cache")
-    assert "failed: ConnectionError" in message
+    assert message.endswith(", and 127.0.0.1 cannot be reached.")
     assert "\n" not in message
+
+
+def test_no_network_for_scikit_learn(cache, monkeypatch):
+    def fetch_covtype(data_home):
+        warnings.warn("Retry downloading from url: https://somewhere", stacklevel=2)
+        raise URLError("[Errno -2] Name or service not known")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_covtype", fetch_covtype)
+    with pytest.raises(FileNotFoundError, match=r", and figshare\.com cannot be reached\.$"):
+        obtain("covtype.npz", say=lambda line: None)
+
+
+def test_long_reasons_end_with_a_word(cache, monkeypatch):
+    def make(path):
+        raise ValueError("unexpected " * 50)
+
+    monkeypatch.setitem(SOURCES, "new.npz", Source(make, {"http://home/1": "md5:1"}, "1 B"))
+    with pytest.raises(FileNotFoundError, match=r"failed: ValueError: .*unexpected \.\.\.$"):
+        obtain("new.npz", say=lambda line: None, fetch=lambda address, known, path: path)
 
 
 def test_offline_and_unknown(cache, tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def test_the_last_column_is_the_target_and_that_is_said(tmp_path, frame):
     assert table.notes == ("No --target given: the last column, kind, is taken.",)
 
 
-@pytest.mark.parametrize(("target", "found"), [("0", "size"), ("-2", "colour"), ("kind", "kind")])
+@pytest.mark.parametrize(("target", "found"), [("1", "size"), ("-2", "colour"), ("kind", "kind")])
 def test_target_by_position(tmp_path, frame, target, found):
     frame.to_csv(tmp_path / "rows.csv", index=False)
     assert read_table(tmp_path / "rows.csv", target=target).target == found
@@ -264,7 +264,7 @@ def test_tiny_classes_are_left_out(tmp_path):
     (tmp_path / "rows.csv").write_text("a,y\n" + lines)
     table = read_table(tmp_path / "rows.csv", target="y")
     assert set(table.y) == {"a", "b"}
-    assert table.notes == ("1 classes of fewer than 4 rows were left out, 2 rows.",)
+    assert table.notes == ("1 class of fewer than 4 rows was left out, 2 rows.",)
 
 
 def test_infinite_entries_are_missing(tmp_path):
@@ -272,7 +272,74 @@ def test_infinite_entries_are_missing(tmp_path):
     (tmp_path / "rows.csv").write_text("a,y\n" + lines)
     table = read_table(tmp_path / "rows.csv", target="y")
     assert np.flatnonzero(table.X["a"].isna()).tolist() == [3]
-    assert "1 infinite values count as missing." in table.notes
+    assert "1 infinite value counts as missing." in table.notes
+
+
+def test_positions_are_those_of_the_names(tmp_path):
+    (tmp_path / "rows.csv").write_text("1,2,0\n3,4,1\n" * 20)
+    for position in (1, 2, 3):
+        table = read_table(tmp_path / "rows.csv", target=str(position))
+        assert table.target == f"column{position}"
+
+
+def test_dates_are_no_target(tmp_path):
+    """Neither different ones, nor some that come often."""
+    for n_days in (7, 60):
+        days = [f"2020-{1 + i % n_days // 28:02}-{1 + i % n_days % 28:02}" for i in range(200)]
+        (tmp_path / "rows.csv").write_text("a,y\n" + "".join(f"1,{day}\n" for day in days))
+        with pytest.raises(TableError, match=r"the target 'y' holds dates"):
+            read_table(tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize(
+    ("n_small", "n_large", "left"),
+    [(40, 9, "9 rows of 49"), (12, 19, "19 rows of 31"), (60, 40, "40 rows of 100")],
+)
+def test_too_little_is_left_without_small_classes(tmp_path, n_small, n_large, left):
+    labels = [f"t{i}" for i in range(n_small)] + ["ab"[i % 2] for i in range(n_large)]
+    (tmp_path / "rows.csv").write_text("a,y\n" + "".join(f"1,{y}\n" for y in labels))
+    with pytest.raises(TableError, match=f"{left} would be left.* half of the rows and 20"):
+        read_table(tmp_path / "rows.csv")
+
+
+def comma(value):
+    return f"{value:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".")
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas(tmp_path, rng, monkeypatch, separator, header):
+    """Numbers, also with points between the thousands, and where a piece has whole ones only."""
+    monkeypatch.setattr(table_files, "CHUNK", 30)
+    values = rng.normal(0, 3000, size=(100, 3)).round(2)
+    frame = pd.DataFrame(values, columns=["column1", "column2", "column3"])
+    frame.loc[40:80, "column2"] = np.arange(41)
+    written = frame.map(comma)
+    written.loc[40:80, "column2"] = [str(i) for i in range(41)]
+    written.loc[5, "column1"] = ""
+    frame.loc[5, "column1"] = np.nan
+    written.insert(1, "list", ["1,2,3", "4,5"] * 50)
+    names = written.columns = [f"column{i + 1}" for i in range(4)]
+    written.to_csv(tmp_path / "rows.csv", index=False, sep=separator, header=header)
+    table = read_table(tmp_path / "rows.csv")
+    assert table.task == "regression"
+    np.testing.assert_array_equal(table.y, frame["column3"])
+    np.testing.assert_array_equal(table.X[[names[0], names[2]]], frame[["column1", "column2"]])
+    assert set(table.X["column2"]) == {"1,2,3", "4,5"}
+    assert "Commas are read as decimal points: column1, column3, column4." in table.notes
+
+
+def test_text_among_decimal_commas_stays_text(tmp_path):
+    lines = [f"{'soon' if i == 55 else f'{i},5'};{i % 2}\n" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("a;y\n" + "".join(lines))
+    table = read_table(tmp_path / "rows.csv")
+    assert table.X["a"].tolist() == ["soon" if i == 55 else f"{i}.5" for i in range(60)]
+
+
+def test_quoted_commas_of_a_comma_separated_file_stay(tmp_path):
+    """They may stand between thousands."""
+    (tmp_path / "rows.csv").write_text("a,y\n" + '"1,234",u\n"5,678",v\n' * 20)
+    assert set(read_table(tmp_path / "rows.csv").X["a"]) == {"1,234", "5,678"}
 
 
 ROWS = "".join(f"{i % 5},{i % 2}\n" for i in range(40))
@@ -287,6 +354,8 @@ ROWS = "".join(f"{i % 5},{i % 2}\n" for i in range(40))
         ("rows.csv", "a\nb\n", {}, "one column only"),
         ("rows.csv", "size,y\n" + ROWS, {"target": "siez"}, "no column 'siez'.*did you mean size"),
         ("rows.csv", "a,y\n" + ROWS, {"target": "7"}, "no column '7'"),
+        ("rows.csv", "a,y\n" + ROWS, {"target": "0"}, "Positions count from 1"),
+        ("rows.csv", "a,y\n" + ROWS, {"target": "-3"}, "Positions count from 1"),
         ("rows.csv", "a,y\n" + "1,x\n" * 30, {}, "one class only, x"),
         ("rows.csv", "a,y\n" + "1,\n" * 30, {}, "target column 'y' .* is empty"),
         ("rows.csv", "a,y\n1,2\n3,4\n", {}, "at least 20 are needed"),

@@ -53,6 +53,27 @@ def test_nothing_is_measured_twice(tmp_path, counted, capsys):
     assert len(measured) == 4
 
 
+def test_a_line_cut_short_makes_room(tmp_path, counted):
+    path = tmp_path / "results.jsonl"
+    run(seeds(0, 1), counted[1], Notebook(path))
+    whole = path.read_text()
+    for cut in (whole[:-1], whole[:-20], whole[: whole.index("\n") + 2]):
+        path.write_text(cut)
+        notebook = Notebook(path)
+        assert path.read_text() == cut  # nothing is changed before there is something to add
+        run(seeds(2), counted[1], notebook)
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        kept = [0, 1] if cut == whole[:-1] else [0]
+        assert [record["cell"]["seed"] for record in records] == [*kept, 2]
+
+    # Another program mended it in between.
+    path.write_text(whole[:-20])
+    first, second = Notebook(path), Notebook(path)
+    run(seeds(3), counted[1], first)
+    run(seeds(4), counted[1], second)
+    assert [json.loads(line)["cell"]["seed"] for line in path.open()] == [0, 3, 4]
+
+
 def test_lines_are_only_added(tmp_path, counted):
     path = tmp_path / "results.jsonl"
     run(seeds(0), counted[1], Notebook(path))

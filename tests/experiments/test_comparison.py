@@ -18,12 +18,18 @@ from bochner.experiments import comparison, comparison_tuning
 from bochner.experiments.cells import Cell, Result
 from bochner.experiments.comparison import Measurer, Setup, fingerprint, measure_for, plan, split
 from bochner.experiments.comparison_document import (
+    counting_rows,
     guess_score,
     make_document,
+    noise_of,
     recommend,
     summarise,
 )
-from bochner.experiments.comparison_guarantees import error_rate, learned_alignment
+from bochner.experiments.comparison_guarantees import (
+    balanced_error,
+    error_rate,
+    learned_alignment,
+)
 from bochner.experiments.comparison_machines import (
     balanced_hinge_path,
     balanced_ridge_path,
@@ -302,6 +308,28 @@ def test_what_is_too_large_is_left_out():
     assert "64 frequencies for each" in left_out[1]
 
 
+def test_a_wide_sparse_file_is_not_for_the_dear_methods():
+    """Either of these cells would take longer than all others together."""
+    table = Table(
+        "wide", sparse.csr_matrix((1000, 3000)), np.arange(1000) % 2, "classification", None, 0
+    )
+    setup = Setup(table, "accuracy")
+    cells, left_out = plan(setup, ["MercerFeatures", "LandmarkSimilarities"], [32, 128], 1)
+    assert [(each.method, each.width) for each in cells] == [("LandmarkSimilarities", 32)]
+    assert len(left_out) == 2
+
+
+def test_the_cheapest_come_first_and_every_method_before_more(wine):
+    cells, _ = plan(wine, FOR_TABLES, [64, 10], n_seeds=2)
+    first = cells[: len(FOR_TABLES)]
+    assert {each.method for each in first} == set(FOR_TABLES)
+    assert {each.width for each in first} == {10, None}
+    assert {each.width for each in cells[len(FOR_TABLES) : len(cells) // 2]} == {64}
+    names = [each.method for each in first]
+    assert names.index("RBFSampler") < names.index("MarginFourierFeatures") < names.index(EXACT)
+    assert {name.partition(",")[0] for name in METHODS} == set(comparison._CHEAPEST_FIRST)
+
+
 def test_measure():
     def table(y):
         return Table("t", np.zeros((len(y), 1)), np.array(y), "classification", None, len(y))
@@ -436,6 +464,23 @@ def test_the_error_rate_is_paid_for_all_lines():
     assert found["value"] > error_rate(3, 100, 1)["value"]
 
 
+def test_the_balanced_error_is_bounded_in_every_class(two):
+    found = balanced_error([[2, 8], [20, 92]], 5)
+    limits = [clopper_pearson(2, 8, 0.005), clopper_pearson(20, 92, 0.005)]
+    assert found["value"] == pytest.approx(np.mean(limits))
+    assert found["uninformative"] == 0.5
+    assert "balanced error on new rows" in found["statement"]
+    assert balanced_error([[0, 50], [0, 0]], 1)["value"] > 0.5  # nothing is known of a class
+
+    measured = Measurer(two)(cell("FourierFeatures"))
+    by_class = np.array(measured.details["class_errors"])
+    assert by_class.sum(axis=0).tolist() == [measured.details["errors"], 100]
+    assert measured.score == pytest.approx(1 - np.mean(by_class[:, 0] / by_class[:, 1]))
+    (summary,) = summarise(two, [measured])
+    assert summary["certificate"] == balanced_error(by_class.tolist(), 1)
+    assert summary["certificate"]["value"] > 1 - measured.score
+
+
 # ------------------------------------------------------------------------------- documents
 
 
@@ -488,7 +533,7 @@ PERCENT = {"name": "accuracy", "unit": "%"}
         (
             [line("Nystroem", 8, 95.5), line("FourierFeatures", 32, 96.0), line(EXACT, None, 95)],
             ("Nystroem", 8),
-            "fewest columns within one standard error of the best, FourierFeatures with 32",
+            "fewest columns within the noise of the best, FourierFeatures with 32",
         ),
         (
             [line("Nystroem", 32, 96.0, seconds=9), line("FourierFeatures", 32, 95.5)],
@@ -539,10 +584,49 @@ def test_one_split_has_the_error_of_a_share():
     assert recommend(lines, PERCENT, n_test=10_000)["width"] == 32
 
 
+def test_noise_is_the_larger_of_two_errors(two, wine):
+    """Two splits may agree by luck; test rows are as many as they are."""
+    assert noise_of(line("Nystroem", 8, 50.0, 0.1), PERCENT, 100)[0] == 5.0
+    error, words = noise_of(line("Nystroem", 8, 50.0, 7.0), PERCENT, 100)
+    assert error == 7.0
+    assert "7.0 %, the standard error over the splits" in words
+    lines = [line("Nystroem", 8, 54.0, 0.1)]
+    assert "more than its noise" in recommend(lines, PERCENT, 100, guess=50.0)["sentence"]
+    r2 = {"name": "R2", "unit": ""}
+    assert noise_of(line("Nystroem", 8, 0.5, 0.1), r2, 100)[0] == 0.1
+    assert noise_of(line("Nystroem", 8, 0.5, None), r2, 100)[0] == 0.0
+
+    assert counting_rows(wine, 44) == 44
+    # simulated: of shares p in classes of these sizes, the balanced mean
+    n = np.array([np.sum(two.table.y == name) for name in ("inside", "outside")]) / 4
+    spread = np.sqrt(np.mean(0.8 * 0.2 / n) / 2)
+    assert np.sqrt(0.8 * 0.2 / counting_rows(two, 100)) == pytest.approx(spread)
+
+
+@pytest.mark.parametrize("error", [None, 0.5])
+def test_one_split_does_not_speak_of_splits(error):
+    lines = [line("Nystroem", 8, 93.5, error), line("FourierFeatures", 32, 96.0, error)]
+    reason = recommend(lines, PERCENT, n_test=10, guess=50.0)["reason"]
+    assert "over the splits" not in reason
+    assert "the largest class for every row gives 50.0 %" in reason  # always
+
+
+def test_one_method_alone_is_not_recommended_when_time_was_up():
+    lines = [line("MarginFourierFeatures", width, 95.0) for width in (8, 32)]
+    found = recommend(lines, PERCENT, 100, guess=50.0, complete=False)
+    assert found["sentence"].startswith("Nothing but MarginFourierFeatures was measured")
+    assert "largest class" in found["reason"]
+    both = [*lines, line("Nystroem", 8, 90.0)]
+    assert recommend(both, PERCENT, 100, complete=False)["sentence"].startswith("Use Margin")
+    assert recommend(lines, PERCENT, 100)["sentence"].startswith("Use Margin")  # was asked for
+
+
 def test_no_better_than_a_guess(two, numbers, wine):
     lines = [line("Nystroem", 8, 60.5, 1.0)]
     found = recommend(lines, PERCENT, 100, guess=60.0)
-    assert found["sentence"] == "Nothing that was measured does better than guessing."
+    assert found["sentence"] == (
+        "Nothing that was measured does better than guessing by more than its noise."
+    )
     assert "the largest class for every row gives 60.0 %" in found["reason"]
     assert recommend(lines, PERCENT, 100, guess=50.0)["sentence"].startswith("Use Nystroem")
     assert guess_score(two) == 50.0  # balanced

@@ -10,6 +10,7 @@ from bochner.datasets.local import LOCAL, VARIABLE, LocalDataset, load_local
 from bochner.experiments import letarte, letarte_tables
 from bochner.experiments import letarte_measures as measures
 from bochner.experiments.cells import Cell, Notebook, Result, run
+from bochner.experiments.letarte_pictures import toy_picture
 from bochner.experiments.letarte_tables import REPORTS, table1_sections
 from bochner.experiments.letarte_toys import TOYS
 from bochner.experiments.sections import as_text
@@ -400,6 +401,14 @@ def test_toys():
     text = REPORTS["toys"](results)
     assert re.search(r"data +SVM +RBF-R +PB-R\nring +\d", text)
     assert "predicts better from learned similarities" in text
+
+
+def test_pictures_have_the_names_of_the_table():
+    text = pytest.importorskip("matplotlib.text")
+    results = letarte.toys(["ring"], range(1), anew)
+    figure = toy_picture([r for r in results if r.cell.method != "SVM"])
+    written = {found.get_text().partition("\n")[0] for found in figure.findobj(text.Text)}
+    assert {"RBF-R", "PB-R"} <= written
 
 
 @pytest.mark.parametrize("name", TOYS)

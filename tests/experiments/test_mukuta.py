@@ -97,6 +97,8 @@ def test_cells_of_the_plans():
         quick = cells(study, quick=True)
         assert {cell.max_train for cell in quick} == {plan.quick_rows}
         assert len(quick) < len(cells(study))
+        assert {cell.method for cell in quick} <= set(plan.methods)
+    assert len(cells("densities", quick=True)) == 3 * 2 * 7 * 2
 
 
 # --------------------------------------------------------------------------- spectral errors
@@ -347,6 +349,25 @@ def test_noise_decides():
     assert str(seeds).startswith("not confirmed")
     assert str(rows).startswith("confirmed: Mercer is within noise (seeds and test rows)")
     assert str(machines([0.01, 0.011], [0.3, -0.3])[0]).startswith("confirmed in the mean")
+
+
+def test_machines_speak_of_the_tasks_shown_in_the_units_of_the_table():
+    def report(task, max_train=None):
+        results = [
+            Result(Cell("machines", task, method, 40, 0, max_train), score, 1, 2, {"MSE": square})
+            for method, score, square in ((RANDOM, 0.9, 10.0), (MERCER, 0.89, 11.0))
+        ]
+        return mukuta_tables.REPORTS["machines"](results)
+
+    numbers, classes = report("cpusmall"), report("covtype")
+    assert "not at cpusmall 40: MSE +10 %" in numbers
+    assert "ridge 0.01, without intercept" in numbers
+    assert "covtype" not in numbers
+    assert "hinge" not in numbers
+    assert "not at covtype 40: -1 points" in classes
+    assert "At most 50000 training rows, cut at random (covtype has 522910); the squ" in classes
+    assert "ridge" not in classes
+    assert "At most 1000 training rows" in report("a9a", 1000)
 
 
 def test_reports_of_the_other_studies():

@@ -23,7 +23,7 @@ from bochner.experiments.mukuta_networks_measures import (
     off_diagonal,
     train,
 )
-from bochner.experiments.mukuta_networks_tables import REPORTS, claims, maps, table2
+from bochner.experiments.mukuta_networks_tables import REPORTS, claims, covariance, maps, table2
 from bochner.images.layers import ARCHITECTURES, PatchLayer
 from bochner.images.optimized import OptimizedMap
 
@@ -165,8 +165,8 @@ def test_correlations_against_numpy(rng):
     assert len(correlation(features, most=4)) == 3
 
 
-def result(task, method, score, seed=0, fit=1.0, width=None, **details):
-    cell = Cell("table2", task, method, width, seed)
+def result(task, method, score, seed=0, fit=1.0, width=None, max_train=None, **details):
+    cell = Cell("table2", task, method, width, seed, max_train)
     given = {"columns": 10.0, "transform": 1.0, "quantile": 0.1, "C": 1.0}
     return Result(cell, score, fit, 2.0, {**given, **details})
 
@@ -176,6 +176,26 @@ def test_table_has_the_published_figures_beside_ours():
     assert section.rows[1][:4] == ("mnist-pm", MERCER, "99.00", "99.36 .. 99.51")
     assert section.rows[2][:4] == ("cifar-pm", NYSTROEM, "80.00", "75.72 .. 81.52")
     assert "CIFAR-100 and SVHN" in "".join(section.lines)
+
+
+@pytest.mark.parametrize(
+    ("max_train", "noise"),
+    [(None, "0.1 on MNIST, 0.4 on CIFAR-10."), (600, "0.6 on MNIST, 2 on CIFAR-10.")],
+)
+def test_noise_is_that_of_the_test_images(max_train, noise):
+    # sqrt(0.99 0.01 / 10000) = 0.0010, sqrt(0.8 0.2 / 10000) = 0.004; / 300: 0.0057, 0.023
+    results = [
+        result("mnist-pm", MERCER, 0.99, max_train=max_train),
+        result("cifar-pm", NYSTROEM, 0.8, max_train=max_train),
+    ]
+    assert f"have a noise of {noise}" in "\n".join(table2(results)[0].lines)
+
+
+def test_lines_are_whole_sentences():
+    results = [result("mnist-pm", MERCER, 0.99, maps=0.1, max_train=600)]
+    for line in (*table2(results)[0].lines, *covariance(results)[0].lines):
+        assert line.endswith((".", ")"))
+        assert line.startswith("not checked:") or not line[0].islower()
 
 
 def test_claims_can_fail():

@@ -45,7 +45,7 @@ def test_balanced_accuracy(tmp_path):
 def test_classes_that_were_never_seen(tmp_path):
     path = write(tmp_path / "new.csv", ["a", "z", "a", "b"])
     summary = predict_file(always("a", ["a", "b"]), path, io.BytesIO())
-    assert summary.notes == ["1 rows are of classes that the model never saw"]
+    assert summary.notes == ["1 row is of classes that the model never saw"]
     assert summary.score == pytest.approx(0.5)
 
 

@@ -23,7 +23,7 @@ from bochner.models.pipelines import METHODS, make_model
 pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from bochner.models.onnx import register, to_onnx  # noqa: E402
+from bochner.models.onnx import check_convertible, register, to_onnx  # noqa: E402
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4)) * [2.0, 1.0, 0.5, 0.3] + 0.5
@@ -284,6 +284,9 @@ def test_what_cannot_be_written_is_said():
     frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=90), "x": X[:, 0]})
     dated = make_model("FourierFeatures", frame, LABELS, "classification", width=4)
     with pytest.raises(NotImplementedError, match="DaysSinceEpoch"):
+        check_convertible(dated)
+    with pytest.raises(NotImplementedError, match="DaysSinceEpoch"):
         to_onnx(dated.fit(frame, LABELS), frame)
+    check_convertible(make_model("FourierFeatures", X, LABELS, "classification", width=4))
     foreign = make_pipeline(PolynomialFeatures(), bochner.FourierFeatures(n_components=4)).fit(X)
     to_onnx(foreign, X)

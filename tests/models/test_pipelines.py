@@ -138,6 +138,9 @@ def test_mistakes(wine):
     X, y = wine
     with pytest.raises(ValueError, match="there is no method 'Magic'; there are Margin"):
         find_method("Magic")
+    for name in ("mercr features", "mercer", "MercerFeature"):
+        with pytest.raises(ValueError, match="did you mean MercerFeatures"):
+            find_method(name)
     with pytest.raises(ValueError, match="width must be a whole number"):
         make_model("RBFSampler", X, y, "classification", width=None)
     with pytest.raises(ValueError, match="gamma must be a number or 'scale', got 'wide'"):

@@ -143,6 +143,20 @@ def comparison(
     }
 
 
+def wide() -> dict[str, Any]:
+    """As much in the table of results as the program may put there."""
+    document = comparison()
+    document["measure"]["name"] = "balanced accuracy"
+    document["summaries"][0]["seeds"] = 2  # interrupted
+    settings = {"dual_update": "corrective", "band": 12.0, "damping": 0.3}
+    for summary in document["summaries"]:
+        summary["chosen"] = {"gamma": 0.01730, **settings, "n_candidates": 3333.0, "C": 0.001}
+        summary["certificate"]["name"] = "balanced error"
+        if summary["method"] == "MercerFeatures":
+            summary["guarantee"] = {"name": "kernel residual", "value": 0.5, "statement": "It is."}
+    return document
+
+
 def plane(regression: bool = False, n: int = 60) -> dict[str, Any]:
     """A windmill in the plane, with decisions and a potential."""
     rng = np.random.default_rng(1)
@@ -291,6 +305,18 @@ def study() -> dict[str, Any]:
             },
         ],
     }
+
+
+def close() -> dict[str, Any]:
+    """A study with one chart, of large numbers that are close together."""
+    chart = {
+        "x_title": "width",
+        "y_title": "mean squared error",
+        "log_x": True,
+        "log_y": True,
+        "series": [{"name": "RFF", "x": [32, 128], "y": [4683535414.5, 4234846976.6]}],
+    }
+    return study() | {"sections": [{"heading": "cadata", "text": "", "chart": chart}]}
 
 
 def hostile() -> dict[str, Any]:

@@ -35,8 +35,10 @@ ARGUMENTS = [
 ]
 DOCUMENTS = {
     "comparison": documents.comparison,
+    "wide": documents.wide,
     "plane": lambda: documents.plane(n=30),
     "study": documents.study,
+    "close": documents.close,
     "hostile": documents.hostile,
     "many": lambda: documents.comparison(ours=tuple(f"Method number {i}" for i in range(27))),
     "numbers": lambda: documents.plane(regression=True, n=30),
@@ -284,6 +286,23 @@ def test_narrow_window_does_not_scroll_sideways(visit, name):
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     widths = "(all) => Math.min(...all.map((e) => e.clientWidth))"
     assert page.eval_on_selector_all(".plot", widths) >= 250
+
+
+def test_results_are_not_wider_than_their_frame(visit):
+    page = visit("wide", width=1200)
+    inside, whole = page.eval_on_selector(".scroll", "(e) => [e.clientWidth, e.scrollWidth]")
+    assert whole <= inside
+
+
+def test_values_close_together_have_ticks(visit):
+    """Squared errors of house prices: large, and within a tenth of each other."""
+    page = visit("close")
+    inside = """(all) => {
+      const frame = document.querySelector(".plot .nsewdrag").getBoundingClientRect();
+      return all.map((e) => e.getBoundingClientRect())
+        .filter((r) => r.bottom > frame.top && r.top < frame.bottom).length;
+    }"""
+    assert page.eval_on_selector_all(".plot .ytick text", inside) >= 2
 
 
 def test_phone_shows_the_whole_width(first_visit):

@@ -45,6 +45,17 @@ def test_recommendation_comes_with_quality_cost_and_guarantee():
     assert set(facts) == {"accuracy, %", "fit", "transform"}
 
 
+def test_bounds_of_the_recommendation_are_explained():
+    document = documents.comparison()
+    view = comparison_view(document)
+    advised = document["summaries"][2]
+    assert view.meanings == {
+        "bound: PAC-Bayes-kl": documents.STATEMENT,
+        "bound: error rate": advised["certificate"]["statement"],
+    }
+    assert set(view.meanings) <= set(dict(view.advised))
+
+
 def test_best_and_recommended_are_marked_once():
     document = documents.comparison()
     rows = comparison_view(document).table.rows

@@ -74,6 +74,14 @@ def test_ticks_are_few_distinct_and_near_the_values(ticks, values):
         assert len(places) >= 2
 
 
+def test_values_close_together_have_ticks_between_them():
+    places, texts = log_ticks([4234846976.6, 4683535414.5])
+    assert places == pytest.approx([4.3e9, 4.4e9, 4.5e9, 4.6e9])
+    assert texts[0] == "4.3·10<sup>9</sup>"
+    assert log_ticks([0.1231, 0.1258])[1] == ["0.124", "0.125"]
+    assert time_ticks([1.12, 1.38])[1] == ["1.2 s", "1.3 s"]
+
+
 def test_widths_are_their_own_ticks_unless_they_collide():
     assert log_ticks([32, 64, 2048])[0] == [32, 64, 2048]
     assert log_ticks([500, 512, 2048])[0] == [500, 2048]

@@ -84,6 +84,15 @@ def test_comparison_says_everything_in_words():
         assert words in text
 
 
+def test_time_of_all_cells_stands_beside_that_of_the_last_run():
+    """Started again, the program measures what is missing: a second, for an hour's results."""
+    document = documents.comparison() | {"seconds": 1.5}
+    document["cells"] = [cell | {"seconds": 60.0} for cell in document["cells"][:3]]
+    text = " ".join(Reader(render_page(document)).text.split())
+    assert "took, this time1.5 s" in text
+    assert "all cells together3 min" in text
+
+
 def test_study_says_everything_in_words():
     document = documents.study()
     text = Reader(render_page(document)).text

@@ -25,8 +25,8 @@ def test_missing_and_truth_values():
 
 
 def test_empty_lines_separate_blocks():
-    found = [[line.text for line in block] for block in blocks("one\nline\n\n two \n \nthree")]
-    assert found == [["one", "line"], ["two"], ["three"]]
+    found = [[line.text for line in block] for block in blocks("one.\nline\n\n two \n \nthree")]
+    assert found == [["one.", "line"], ["two"], ["three"]]
     assert blocks(None) == blocks("\n \n") == ()
 
 
@@ -36,6 +36,18 @@ def test_claims_have_a_verdict():
     assert [line.text for line in lines] == ["a", "b", "c", "d", "confirmed e"]
     assert [line.outcome for line in lines] == ["holds", "holds", "fails", "", ""]
     assert [bool(line.verdict) for line in lines] == [True, True, True, True, False]
+
+
+def test_lines_broken_within_a_sentence_are_put_together():
+    text = "Means over\nthree seeds.\nconfirmed: a is\nconfirmed: b (3 of 3)\nWith\nnoise:\nc"
+    (lines,) = blocks(text)
+    assert [line.text for line in lines] == [
+        "Means over three seeds.",
+        "a is",
+        "b (3 of 3)",
+        "With noise:",
+        "c",
+    ]
 
 
 def test_published_alone_goes_with_ours_alone():

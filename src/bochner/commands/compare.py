@@ -16,7 +16,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table as Grid
 
-from bochner.commands.console import console, fail
+from bochner.commands.console import check_width, console, fail
 
 if TYPE_CHECKING:
     from bochner.datasets.tables import Table
@@ -42,7 +42,9 @@ def compare(
     ] = "digits",
     target: Annotated[
         str | None,
-        typer.Option(help="Target column: name or position. [default: the last column]"),
+        typer.Option(
+            help="Target column: name or position, 1 is the first. [default: the last column]"
+        ),
     ] = None,
     task: Annotated[
         str, typer.Option(help="auto, classification or regression: what the target is.")
@@ -89,7 +91,10 @@ def compare(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Folder of the results. [default: bochner-results/NAME]"),
+        typer.Option(
+            help="Folder of the results. [default: bochner-results/NAME, or NAME-TARGET with "
+            "--target]"
+        ),
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure all cells again; forget those on file.")
@@ -106,6 +111,7 @@ def compare(
     _check_device(device)
     chosen = _methods(methods, all_methods)
     table = _read(data, target, task, max_rows, image_shape)
+    check_width("--widths", wide, len(table.y))
     if not methods and table.image_shape is None:
         chosen = _not_for_images(chosen)
     setup = _setup(table, measure, gamma, device)
@@ -119,15 +125,19 @@ def compare(
         fail(error)
     if not cells:
         fail(f"there is nothing to measure: {'; '.join(left_out)}")
-    folder = output or Path("bochner-results") / (_file_name(table.name) or "data")
+    folder = output or Path("bochner-results") / _folder_name(data, target and table.target)
     file = folder / "cells.jsonl"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if fresh:
             file.unlink(missing_ok=True)
         notebook = Notebook(file)
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"the results cannot be kept in {folder}: {error}")
+    except (FileExistsError, NotADirectoryError):
+        fail(f"the results cannot be kept in {folder}: that is a file, and a folder is needed")
+    except OSError as error:
+        fail(f"the results cannot be kept in {folder}: {error.strerror or error}")
+    except UnicodeDecodeError:
+        fail(f"the results cannot be kept in {folder}: {file.name} there is not text")
     _introduce(setup, seeds)
     failures, unfinished, interrupted = _measure(
         setup, cells, notebook, jobs, None if time_budget is None else started + time_budget
@@ -270,7 +280,7 @@ def _report(
         written = _write(folder / "results.json", json.dumps(document, indent=1))
         _say(f"Results: {written}", whole=True)
     except OSError as error:
-        fail(f"the results cannot be written to {folder}: {error}", code=1)
+        fail(f"the results cannot be written to {folder}: {error.strerror or error}", code=1)
     _write_page(document, folder / "page.html")
 
 
@@ -294,7 +304,7 @@ def _write_page(document: Mapping[str, Any], path: Path) -> None:
         _say(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
         return
     except OSError as error:
-        fail(f"the page cannot be written to {path}: {error}", code=1)
+        fail(f"the page cannot be written to {path}: {error.strerror or error}", code=1)
     _say(f"Page: {page}", whole=True)
 
 
@@ -358,12 +368,14 @@ def _of_the_kernel(guarantee: Mapping[str, Any]) -> str:
 
 
 def _footnote(document: Mapping[str, Any]) -> str:
-    lines = [
-        "Gamma, C and posteriors were chosen on held-out training rows. ± is the standard error "
-        "over the splits. Fit is map and machine on the training rows, transform the test rows' "
-        "features and decisions, in seconds."
-    ]
     summaries = document["summaries"]
+    several = any(summary["standard_error"] is not None for summary in summaries)
+    lines = [
+        "Gamma, C and posteriors were chosen on held-out training rows."
+        + " ± is the standard error over the splits." * several
+        + " Fit is map and machine on the training rows, transform the test rows' features and "
+        "decisions, in seconds."
+    ]
     if any(summary["certificate"] for summary in summaries):
         lines.append(
             "Error ≤: on new rows, with probability 0.95 for all lines at once, from the test "
@@ -379,13 +391,14 @@ def _footnote(document: Mapping[str, Any]) -> str:
 
 def _introduce(setup: Setup, seeds: int) -> None:
     from bochner.models.preparation import preparation_notes
+    from bochner.models.wording import counted
 
     table = setup.table
     n, d = len(table.y), table.X.shape[1]
     kind = "numbers to predict"
     if table.task == "classification":
         kind = f"{len(set(table.y.tolist()))} classes"
-    _say(f"{table.name}: {n} rows, {d} columns, {kind}", style="bold")
+    _say(f"{table.name}: {n} rows, {counted(d, 'column')}, {kind}", style="bold")
     for note in (*table.notes, *preparation_notes(table.X, table.image_shape)):
         _say(note, style="dim")
     if setup.measure == "balanced-accuracy":
@@ -466,6 +479,7 @@ def _widths(text: str) -> list[int]:
     wrong = [width for width in widths if width < 2 or width % 2]
     if wrong:
         fail(f"--widths must be even numbers from 2 on, got {wrong[0]}")
+    check_width("--widths", widths)
     return list(dict.fromkeys(widths))
 
 
@@ -480,6 +494,20 @@ def _check_device(device: str) -> None:
         fail("--device cuda needs PyTorch: pip install 'bochner[gpu]'")
     if not torch.cuda.is_available():
         fail("--device cuda: PyTorch finds no CUDA device here; use --device cpu")
+
+
+def _folder_name(data: str, target: str | None) -> str:
+    """A folder for each question: the file, what it is unless CSV, and the target if given."""
+    from bochner.datasets.tables import NAMED
+
+    name = data
+    if data not in NAMED:
+        path = Path(data)
+        path = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+        name = path.name.replace(".", "-")
+        if path.suffix.lower() == ".csv" and path.stem not in NAMED:
+            name = path.stem
+    return _file_name(f"{name}-{target}" if target else name) or "data"
 
 
 def _file_name(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bochner.commands.console import console, errors, fail
+from bochner.commands.console import check_width, console, errors, fail
 
 _MAX_ROWS = 100_000
 
@@ -29,7 +29,10 @@ def fit(
         str, typer.Argument(help="A CSV, Parquet, svmlight or .npz file, or a dataset by name.")
     ],
     target: Annotated[
-        str | None, typer.Option(help="The column to predict, by name or position.")
+        str | None,
+        typer.Option(
+            help="The column to predict: name or position, 1 is the first. [default: the last]"
+        ),
     ] = None,
     image_shape: Annotated[
         str | None,
@@ -65,6 +68,7 @@ def fit(
         _check_free(path, force)
     if onnx is not None and find_spec("skl2onnx") is None:
         fail("--onnx needs skl2onnx: pip install 'bochner[onnx]'")
+    check_width("--width", [width])
     if gamma is not None and not 0 < gamma < float("inf"):
         fail(f"--gamma must be a positive number, got {gamma}")
     if C is not None and not 0 < C < float("inf"):
@@ -72,7 +76,7 @@ def fit(
     with _one_line():
         from bochner.datasets.image_shapes import parse_image_shape
         from bochner.datasets.tables import read_table
-        from bochner.experiments.training import train
+        from bochner.experiments.training import check_method, train
         from bochner.models.files import save_model
         from bochner.models.pipelines import find_method
         from bochner.models.preparation import preparation_notes
@@ -81,6 +85,10 @@ def fit(
         name = find_method(method).name
         shape = parse_image_shape(image_shape)
         table = read_table(data, target, task, max_rows, seed, shape)
+        check_width("--width", [width], len(table.y))
+        check_method(table, name, width)
+        if onnx is not None:
+            _check_onnx(table, name, width)
         _print(_described(table))
         _say(*table.notes, *preparation_notes(table.X, table.image_shape))
         with console.status("Choosing settings and training"):
@@ -123,10 +131,17 @@ def predict(
     data: Annotated[str, typer.Argument(help="New rows, with or without the target.")],
     output: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("predictions.csv"),
     scores: Annotated[
-        bool, typer.Option("--scores", help="Also what the machine decides by.")
+        bool,
+        typer.Option(
+            "--scores", help="Also what the machine decides by; not with --probabilities."
+        ),
     ] = False,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Also estimated probabilities of the classes.")
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Also estimated probabilities of the classes; not with --scores.",
+        ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
@@ -138,6 +153,7 @@ def predict(
     with _one_line():
         from bochner.experiments.prediction import predict_file
         from bochner.models.files import ModelFileWarning, load_model, writing_whole
+        from bochner.models.wording import counted
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ModelFileWarning)
@@ -149,11 +165,12 @@ def predict(
             summary = predict_file(loaded, data, file, beside)
         _say(*(f"{note[0].upper()}{note[1:]}." for note in summary.notes))
         for column, count in summary.unseen.items():
-            _say(f"{count} rows have a value of {column!r} that was not there in training.")
+            rows = f"{counted(count, 'row')} {'has' if count == 1 else 'have'}"
+            _say(f"{rows} a value of {column!r} that was not there in training.")
         if summary.score is not None and summary.measure is not None:
             shown = _score(summary.measure, summary.score)
-            _print(f"{shown} on {summary.n_scored} rows with a target.")
-        _print(f"Wrote {summary.n_rows} predictions to {output}.")
+            _print(f"{shown} on {counted(summary.n_scored, 'row')} with a target.")
+        _print(f"Wrote {counted(summary.n_rows, 'prediction')} to {output}.")
 
 
 @contextmanager
@@ -180,6 +197,15 @@ def _check_free(path: Path, force: bool) -> None:
         fail(f"{path} is there already: use --force to replace it, or another name")
 
 
+def _check_onnx(table: Any, method: str, width: int) -> None:
+    """An error before training where the model could not be written as ONNX after it."""
+    from bochner.models.onnx import check_convertible
+    from bochner.models.pipelines import make_model
+
+    options: dict[str, Any] = {"width": width, "gamma": 1.0, "image_shape": table.image_shape}
+    check_convertible(make_model(method, table.X, table.y, table.task, **options))
+
+
 def _write_onnx(pipeline: Any, X: Any, path: Path) -> None:
     from bochner.models.files import writing_whole
     from bochner.models.onnx import to_onnx
@@ -191,7 +217,9 @@ def _write_onnx(pipeline: Any, X: Any, path: Path) -> None:
 
 
 def _described(table: Any) -> str:
-    shape = f"{table.name}: {len(table.y)} rows, {table.X.shape[1]} columns"
+    from bochner.models.wording import counted
+
+    shape = f"{table.name}: {len(table.y)} rows, {counted(table.X.shape[1], 'column')}"
     if table.task == "regression":
         return f"{shape}; {table.target or 'the target'} is a number"
     n_classes = len(set(table.y.tolist()))

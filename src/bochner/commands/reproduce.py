@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from bochner.commands.console import console, errors, fail
 
@@ -55,7 +54,10 @@ def reproduce(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help=f"Folder of the results; default: {FOLDER}/STUDY.", show_default=False),
+        typer.Option(
+            help=f"Folder of the results; default: {FOLDER}/STUDY, or STUDY-quick with --quick.",
+            show_default=False,
+        ),
     ] = None,
     data: Annotated[
         Path | None,
@@ -79,13 +81,17 @@ def reproduce(
     from bochner.experiments.studies import STUDIES
 
     if show_list or study is None:
-        console.print(_listing(list(STUDIES.values())))
+        for line in _listing(list(STUDIES.values())):
+            _line(line)
         if not show_list:
             fail("name a study to reproduce; there are those above")
         return
     if study not in STUDIES:
-        close = difflib.get_close_matches(study, STUDIES, n=3) or STUDIES
-        fail(f"there is no study {study!r}; did you mean {' or '.join(close)}? (--list shows all)")
+        close = difflib.get_close_matches(study, STUDIES, n=3)
+        # Nothing like it: the first study of each paper shows what names look like.
+        first = {s.paper: name for name, s in reversed(STUDIES.items())}
+        named = " or ".join(close or list(first.values())[::-1][:3])
+        fail(f"there is no study {study!r}; did you mean {named}? (--list shows all)")
     if data is not None:
         if not data.is_dir():
             fail(f"--data must be a folder, got {str(data)!r}")
@@ -120,7 +126,14 @@ def _run(
     command: str,
 ) -> None:
     from bochner.experiments.cells import Cell, Notebook, Result, run
-    from bochner.experiments.outcome import document, draw, shown_of, write_outcome
+    from bochner.experiments.outcome import (
+        NO_PICTURES,
+        document,
+        draw,
+        shown_of,
+        without_empty,
+        write_outcome,
+    )
     from bochner.experiments.sections import as_text
     from bochner.experiments.studies import Request, find_data
 
@@ -136,7 +149,8 @@ def _run(
     version = f"a small version ({study.small})" if quick else "the full version"
     duration = study.quick_time if quick else study.full_time
     _line(f"{study.paper}, {study.item}: {study.summary}", style="bold")
-    _line(f"This is {version}; {duration} on 2 cores.")
+    elsewhere = ", minutes on a GPU" * (study.on_devices and not quick)
+    _line(f"This is {version}; {duration} on 2 cores{elsewhere}.")
     if len(notebook):
         _line(f"{len(notebook)} finished cells in {notebook.path}")
 
@@ -171,8 +185,13 @@ def _run(
     notes += [f"Left out: {line}" for line in left_out]
     if interrupted:
         missing = sum(cell not in notebook for cell in planned)
-        notes.append(f"Interrupted: {missing} of the cells planned so far were not measured.")
+        cut = f"Interrupted: {missing} of the cells planned so far were not measured."
+        notes.append(cut)
     pictures = draw(sections)
+    if any(s.picture and picture is None for s, picture in zip(sections, pictures, strict=True)):
+        notes.append(NO_PICTURES)
+        _line(NO_PICTURES)
+    sections, pictures = without_empty(sections, pictures)
     made = document(study, request, results, sections, pictures, command=command, notes=notes)
     paths = write_outcome(made, sections, pictures, folder)
     files = [_notebook_name(notebook.path, folder), "results.json", *_page(made, folder)]
@@ -180,7 +199,7 @@ def _run(
     files += [f"{figures} figure{'s' * (figures != 1)}"] if figures else []
     _line(f"\n{elapsed:.0f} s. Results are in {folder}: {', '.join(files)}")
     if interrupted:
-        _say(f"bochner: {notes[-1]} The same command goes on from there.")
+        _say(f"bochner: {cut} The same command goes on from there.")
         raise typer.Exit(130)
 
 
@@ -235,16 +254,17 @@ def _say(line: str) -> None:
     errors.print(line, markup=False, highlight=False)
 
 
-def _listing(studies: list[Study]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("study", "paper", "what", "data files", "quick", "full"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("study", "quick"))
-    previous = None
+def _listing(studies: list[Study]) -> list[str]:
+    """Two lines a study, for a terminal of 80 columns; the papers are headings."""
+    lines = ["Times on 2 cores, of the small version (--quick) and the full one; data files."]
+    width = max(len(study.name) for study in studies)
+    paper = None
     for study in studies:
-        if previous not in (None, study.paper):
-            table.add_section()
-        previous = study.paper
-        files = ", ".join(name.removesuffix(".npz") for name in study.files()) or "none"
-        what = f"{study.item}: {study.summary}"
-        table.add_row(study.name, study.paper, what, files, study.quick_time, study.full_time)
-    return table
+        if study.paper != paper:
+            lines += ["", study.paper]
+        paper = study.paper
+        full = study.full_time + " (GPU: minutes)" * study.on_devices
+        files = ", ".join(name.removesuffix(".npz") for name in study.files()) or "no data files"
+        lines += [f"{study.name:{width}}  {study.summary}"]
+        lines += [f"    quick {study.quick_time}, full {full}; {files}"]
+    return lines

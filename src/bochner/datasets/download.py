@@ -14,12 +14,16 @@ import json
 import os
 import sys
 import tarfile
+import textwrap
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +37,7 @@ LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 UCI = "https://archive.ics.uci.edu/static/public"
 MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist"
 CIFAR = "https://www.cs.toronto.edu/~kriz"
+FIGSHARE = "figshare.com"  # where scikit-learn has its data sets
 SVHN = "http://ufldl.stanford.edu/housenumbers"
 
 # Of a connection, a checksum, or a file that is not what it should be.
@@ -68,6 +73,13 @@ class Source:
 
     def __str__(self) -> str:
         return self.home or next(iter(self.addresses))
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, or what knows it."""
+        if not self.addresses:
+            return FIGSHARE
+        return urlsplit(next(iter(self.addresses))).hostname or str(self)
 
 
 _CIFAR10 = {f"{CIFAR}/cifar-10-binary.tar.gz": "md5:c32a1d4ab5d03f1284b67883e8d87530"}
@@ -201,11 +213,17 @@ def obtain(
     target = cache_folder() / file
     say(f"Downloading {file} ({source.size}) from {source} to {target.parent}")
     try:
-        arrays = source.make(*_fetched(source, target.parent / "raw", fetch or _retrieve))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Retry downloading", UserWarning)  # scikit-learn's
+            arrays = source.make(*_fetched(source, target.parent / "raw", fetch or _retrieve))
     except ImportError as error:
         raise FileNotFoundError(f"{_absent(file)}, and to download it: {error}") from error
     except _FAILURES as error:
-        reason = " ".join(str(error).split())[:100]  # requests goes on for lines
+        if _unreachable(error):
+            raise FileNotFoundError(
+                f"{_absent(file)}, and {source.host} cannot be reached."
+            ) from error
+        reason = textwrap.shorten(str(error), 100, placeholder=" ...")  # some go on for lines
         raise FileNotFoundError(
             f"{_absent(file)}, and downloading it from {source} failed: "
             f"{type(error).__name__}: {reason}"
@@ -259,6 +277,16 @@ def _retrieve(address: str, known: str | None, path: Path) -> Path:
         raise ImportError("install the package pooch (pip install bochner[cli])") from None
     pooch.get_logger().setLevel("ERROR")  # it would print what we print, and the checksum
     return Path(pooch.retrieve(address, known_hash=known, fname=path.name, path=path.parent))
+
+
+def _unreachable(error: BaseException) -> bool:
+    """Whether there was no connection at all: errors of the system, of urllib or of requests."""
+    if isinstance(error, HTTPError):
+        return False
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    return any(
+        name in kinds for name in ("ConnectionError", "TimeoutError", "Timeout", "URLError")
+    )
 
 
 def _recorded(folder: Path) -> dict[str, str]:

@@ -26,6 +26,11 @@ _SEPARATORS = ",;\t|"
 # A label, then pairs of a position and a value.
 _SVMLIGHT = re.compile(r"^[-+]?[\d.]+(e[-+]?\d+)?\s+(qid:\d+\s+)?(\d+:\S+\s*)+(#.*)?$", re.I)
 
+# 3,14 and 1.234,5; beside them also 3 and 1.234.
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+(e[-+]?\d+)?\s*", re.I)
+_COMMA_OR_WHOLE = r"\s*[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][-+]?\d+)?\s*"
+_NEARLY_ALL = 0.95
+
 FORMATS = "CSV (.csv, .tsv, .txt), Parquet (.parquet), svmlight (.svm, .libsvm, .svmlight), .npz"
 
 
@@ -119,7 +124,8 @@ def _first_lines(path: Path) -> tuple[list[str], str]:
 def text_form(path: Path) -> TextForm:
     """Separator and header of a text file, from its first lines.
 
-    The separator is the one that cuts all lines into the same number of fields, several of them.
+    The separator is the one that cuts all lines into the same number of fields, several of them;
+    a comma is none where another one leaves numbers with decimal commas.
     The first line is a header if it has text where all others have numbers, if it has no number
     at all, or if it counts the columns from 0.
     """
@@ -132,7 +138,11 @@ def text_form(path: Path) -> TextForm:
         counts = {len(row) for row in rows if row}
         if len(counts) == 1 and min(counts) > max(fewest, 1):
             separator, fewest = candidate, min(counts)
+    if separator == ",":
+        separator = next((found for found in ";\t" if _leaves_commas(lines[:50], found)), ",")
     rows = list(csv.reader(lines[:50], delimiter=separator, skipinitialspace=True))
+    if separator != ",":
+        rows = [[_with_point(field) for field in row] for row in rows]
     first, header = rows[0], _has_header(rows)
     if header:
         names = [field.strip() or f"column{i + 1}" for i, field in enumerate(first)]
@@ -144,6 +154,23 @@ def text_form(path: Path) -> TextForm:
             "other column are needed, separated by a comma, semicolon, tab or bar."
         )
     return TextForm(separator, _different(names), header, encoding)
+
+
+def _leaves_commas(lines: list[str], separator: str) -> bool:
+    """Whether cutting here leaves fields with commas, all of which are decimal ones."""
+    rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+    counts = {len(row) for row in rows if row}
+    with_comma = [field for row in rows for field in row if "," in field]
+    return (
+        len(counts) == 1
+        and min(counts) > 1
+        and bool(with_comma)
+        and all(_DECIMAL_COMMA.fullmatch(field) for field in with_comma)
+    )
+
+
+def _with_point(field: str) -> str:
+    return field.replace(".", "").replace(",", ".") if _DECIMAL_COMMA.fullmatch(field) else field
 
 
 def _has_header(rows: list[list[str]]) -> bool:
@@ -191,8 +218,17 @@ def chunk_rows(n_columns: int) -> int:
     return min(CHUNK, max(100, _CHUNK_ENTRIES // n_columns))
 
 
-def csv_frames(path: Path, form: TextForm, as_text: Iterable[str] = ()) -> Iterator[Any]:
-    """A text file as DataFrames of some rows each; `as_text` columns are not made numbers."""
+def csv_frames(
+    path: Path,
+    form: TextForm,
+    as_text: Iterable[str] = (),
+    commas: set[str] | None = None,
+) -> Iterator[Any]:
+    """A text file as DataFrames of some rows each; `as_text` columns are not made numbers.
+
+    Where the separator is no comma, other columns of numbers with decimal commas are made numbers;
+    their names are added to `commas`.
+    """
     import pandas as pd
 
     kinds = dict.fromkeys(as_text, str)
@@ -211,7 +247,50 @@ def csv_frames(path: Path, form: TextForm, as_text: Iterable[str] = ()) -> Itera
             low_memory=False,
         ) as chunks,
     ):
-        yield from chunks
+        for frame in chunks:
+            if form.separator != ",":
+                for name in frame.columns:
+                    if name not in kinds and _has_decimal_commas(frame[name]):
+                        frame[name] = _with_points(frame[name])
+                        if commas is not None:
+                            commas.add(name)
+            yield frame
+
+
+def _has_decimal_commas(column: Any) -> bool:
+    """Whether text is nearly all numbers, at least one of which has a decimal comma."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    values = column.dropna().astype(str)
+    if not len(values) or not _nearly_all_numbers(values.iloc[:100]):
+        return False
+    return _nearly_all_numbers(values) and bool(values.str.fullmatch(_DECIMAL_COMMA).any())
+
+
+def _nearly_all_numbers(values: Any) -> bool:
+    return bool(values.str.fullmatch(_COMMA_OR_WHOLE).mean() >= _NEARLY_ALL)
+
+
+def _with_points(column: Any) -> Any:
+    """Numbers; or text, where something else is among them."""
+    import pandas as pd
+
+    text = column.astype(object).where(column.notna(), None)
+    there = column.notna()
+    values = column[there].astype(str)
+    number = values.str.fullmatch(_COMMA_OR_WHOLE)
+    points = values.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    text[there] = values.where(~number, points).astype(object)
+    return pd.to_numeric(text) if number.all() else text
+
+
+def decimal_commas_note(names: Iterable[str]) -> str:
+    """The sentence about columns whose numbers were written with decimal commas."""
+    names = list(names)
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"Commas are read as decimal points: {shown}."
 
 
 def parquet_names(path: Path) -> list[str]:

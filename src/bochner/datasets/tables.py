@@ -7,6 +7,7 @@ reading, so that no more than that is ever in memory; the table says so in its n
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from bochner.datasets.table_files import (
     FORMATS,
     TableError,
     csv_frames,
+    decimal_commas_note,
     file_format,
     npz_arrays,
     parquet_frames,
@@ -28,6 +30,8 @@ from bochner.datasets.table_files import (
     svmlight_rows,
     text_form,
 )
+from bochner.models.preparation import column_kinds
+from bochner.models.wording import counted
 
 __all__ = ["MAX_ROWS", "NAMED", "TASKS", "Table", "TableError", "read_table", "recognise_task"]
 
@@ -117,7 +121,7 @@ def read_table(
     source : str or Path
         A name of `NAMED`, or a CSV, Parquet, svmlight or npz file (text also with .gz).
     target : str, optional
-        The target column, by name or by position (0 is the first, -1 the last). By default the
+        The target column, by name or by position (1 is the first, -1 the last). By default the
         last column. In a npz file, the name of the array of labels.
     task : {"auto", "classification", "regression"}, default="auto"
         What the target is; see :func:`recognise_task`.
@@ -247,6 +251,10 @@ def _drawn(n: int, kept: int) -> tuple[str, ...]:
     return (f"{n} rows in the file, {kept} drawn at random.",) if kept < n else ()
 
 
+def _without_target(count: int) -> str:
+    return f"{counted(count, 'row')} without a target {'was' if count == 1 else 'were'} left out."
+
+
 def _sampled(read: _Read, max_rows: int | None, generator: np.random.RandomState) -> _Read:
     n = len(read.y)
     if max_rows is None or n <= max_rows:
@@ -286,13 +294,17 @@ def _read_frames(
     def sample(frames: Iterable[Any]) -> _Sample:
         return _sample(frames, column, max_rows, np.random.RandomState(seed))
 
+    commas: set[str] = set()
     if form is None:
         found = sample(parquet_frames(path))
     else:
-        found = sample(csv_frames(path, form))
+        found = sample(csv_frames(path, form, commas=commas))
         if found.mixed:
             # Numbers in one piece of the file and text in another: all of it is text.
-            found = sample(csv_frames(path, form, as_text=found.mixed))
+            commas.clear()
+            found = sample(csv_frames(path, form, as_text=found.mixed, commas=commas))
+    if commas:
+        notes.append(decimal_commas_note(name for name in names if name in commas))
     if found.n_rows == 0:
         raise TableError(f"the file {path} has a header but no rows.")
     if found.n_missing == found.n_rows:
@@ -300,7 +312,7 @@ def _read_frames(
     kept = len(found.frame)
     drawn = kept < found.n_rows - found.n_missing
     if found.n_missing:
-        notes.append(f"{found.n_missing} rows without a target were left out.")
+        notes.append(_without_target(found.n_missing))
     if drawn:
         notes.append(f"{found.n_rows} rows in the file, {kept} drawn at random.")
     X = found.frame.drop(columns=[column])
@@ -350,15 +362,21 @@ def _find_target(target: str | None, names: list[str], path: Path) -> str:
         return names[-1]
     if target in names:
         return target
-    try:
-        return names[int(target)]
-    except (ValueError, IndexError):
-        pass
+    position = int(target) if _is_whole(target) else 0
+    if 1 <= position <= len(names):
+        return names[position - 1]  # as columns without a name are counted: column1 is the first
+    if -len(names) <= position <= -1:
+        return names[position]
     lowered = {name.lower(): name for name in names}
     close = difflib.get_close_matches(target.lower(), lowered, n=3, cutoff=0.5)
     shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     meant = f"; did you mean {' or '.join(lowered[name] for name in close)}?" if close else ""
-    raise TableError(f"there is no column {target!r} in {path}{meant} (columns: {shown})")
+    counts = " Positions count from 1, or from the end with -1." if _is_whole(target) else ""
+    raise TableError(f"there is no column {target!r} in {path}{meant} (columns: {shown}).{counts}")
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]{1,9}", text.strip()) is not None
 
 
 def _finish(read: _Read, task: str, image_shape: Wanted) -> Table:
@@ -373,11 +391,12 @@ def _finish(read: _Read, task: str, image_shape: Wanted) -> Table:
     if y.dtype.kind == "f":
         finite = np.isfinite(y)
         if not finite.all():
-            notes.append(f"{int((~finite).sum())} rows without a target were left out.")
+            notes.append(_without_target(int((~finite).sum())))
             X, y = X[finite], y[finite]
     if len(y) < _FEWEST_ROWS:
         raise TableError(
-            f"{read.name} has {len(y)} rows with a target; at least {_FEWEST_ROWS} are needed."
+            f"{read.name} has {counted(len(y), 'row')} with a target; at least {_FEWEST_ROWS} are "
+            "needed."
         )
     found = recognise_task(y) if task == "auto" else task
     if task == "auto" and read.name not in NAMED:
@@ -430,14 +449,17 @@ def _values(column: Any, name: str | None) -> NDArray[Any]:
     import pandas as pd
 
     kind = column.dtype
+    dates = TableError(f"the target {name!r} holds dates: numbers or classes are needed.")
     if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
-        raise TableError(f"the target {name!r} holds dates: numbers or classes are needed.")
+        raise dates
     if pd.api.types.is_bool_dtype(kind):
         return np.asarray(column, dtype=bool)
     if pd.api.types.is_numeric_dtype(kind):
         values = np.asarray(column, dtype=np.float64)
         whole = pd.api.types.is_integer_dtype(kind) or _whole(values)
         return values.astype(np.int64) if whole else values
+    if column_kinds(column.to_frame("target"))["target"] == "date":
+        raise dates
     return np.asarray([str(value).strip() for value in column])
 
 
@@ -476,9 +498,17 @@ def _classes(X: Any, y: NDArray[Any], notes: list[str]) -> tuple[Any, NDArray[An
         )
     if not large.all():
         kept = np.isin(y, classes[large])
+        n_small, n_kept = int((~large).sum()), int(kept.sum())
+        small = counted(n_small, "class", "classes")
+        if n_kept < _FEWEST_ROWS or 2 * n_kept < len(y):
+            raise TableError(
+                f"of the target's {len(classes)} different values {n_small} come fewer than "
+                f"{_FEWEST_OF_A_CLASS} times; without them {counted(n_kept, 'row')} of {len(y)} "
+                f"would be left, and at least half of the rows and {_FEWEST_ROWS} are needed."
+            )
         notes.append(
-            f"{int((~large).sum())} classes of fewer than {_FEWEST_OF_A_CLASS} rows were left "
-            f"out, {int((~kept).sum())} rows."
+            f"{small} of fewer than {_FEWEST_OF_A_CLASS} rows {'was' if n_small == 1 else 'were'} "
+            f"left out, {counted(len(y) - n_kept, 'row')}."
         )
         X, y = X[kept], y[kept]
     return X, y
@@ -490,5 +520,7 @@ def _finite(X: Any, notes: list[str]) -> Any:
     infinite = np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
     if not infinite.any():
         return X
-    notes.append(f"{int(infinite.sum())} infinite values count as missing.")
+    count = int(infinite.sum())
+    verb = "counts" if count == 1 else "count"
+    notes.append(f"{counted(count, 'infinite value')} {verb} as missing.")
     return X.assign(**{name: X[name].where(np.isfinite(X[name])) for name in numbers.columns})

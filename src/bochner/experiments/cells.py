@@ -79,16 +79,17 @@ class Notebook:
     Parameters
     ----------
     path : Path or None
-        The file, to which lines are only ever added; None keeps the results in memory.
+        The file, to which lines are only ever added, but that a last line which was cut short
+        makes room for the next; None keeps the results in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._results: dict[Cell, Result] = {}
-        self._unended = False
+        self._unended = ""  # the last line, if it has no end
         if path is not None and path.exists():
             text = path.read_text()
-            self._unended = bool(text) and not text.endswith("\n")
+            self._unended = text.rpartition("\n")[2]
             for line in text.splitlines():
                 try:
                     record = json.loads(line)
@@ -113,9 +114,22 @@ class Notebook:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        end = self._mended() if self._unended else ""
         with self.path.open("a") as file:
-            file.write("\n" * self._unended + json.dumps(asdict(result)) + "\n")
-        self._unended = False
+            file.write(end + json.dumps(asdict(result)) + "\n")
+        self._unended = ""
+
+    def _mended(self) -> str:
+        """Take away a last line that was cut short; what a whole one needs as its end."""
+        assert self.path is not None
+        if _is_json(self._unended):
+            return "\n"
+        tail = self._unended.encode()
+        with self.path.open("r+b") as file:
+            # Another program may have mended it, and gone on.
+            if file.read().endswith(tail):
+                file.truncate(file.tell() - len(tail))
+        return ""
 
 
 def run(
@@ -157,6 +171,14 @@ def run(
             flush=True,
         )
     return [notebook[cell] for cell in cells]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _short(value: Any) -> str:

@@ -16,7 +16,7 @@ from joblib import cpu_count
 from bochner import __version__
 from bochner.experiments.cells import Result, mean_and_error
 from bochner.experiments.comparison import Setup
-from bochner.experiments.comparison_guarantees import error_rate
+from bochner.experiments.comparison_guarantees import balanced_error, error_rate
 from bochner.models.pipelines import METHODS
 from bochner.models.preparation import preparation_notes
 
@@ -69,7 +69,10 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
     if first is not None:
         guarantee = first.details["guarantee"]
         errors: Any = first.details["errors"]
-        if errors is not None:
+        by_class: Any = first.details.get("class_errors")
+        if setup.balanced and by_class is not None:
+            certificate = balanced_error(by_class, n_certified)
+        elif errors is not None:
             certificate = error_rate(errors, int(first.details["n_test"]), n_certified)
     return {
         "method": cell.method,
@@ -153,17 +156,74 @@ def guess_score(setup: Setup) -> float:
     return float(100 * share)
 
 
+def counting_rows(setup: Setup, n_test: int) -> float:
+    r"""Of how many test rows a share has the noise of the measure.
+
+    All of them; where classes weigh the same, the noise of the mean over :math:`k` classes is that
+    of :math:`k^2 / \sum_c n_c^{-1}` rows, with :math:`n_c` test rows in class :math:`c`.
+
+    Examples
+    --------
+    >>> from bochner.datasets.tables import read_table
+    >>> from bochner.experiments.comparison import Setup
+    >>> from bochner.experiments.comparison_document import counting_rows
+    >>> counting_rows(Setup(read_table("iris"), "accuracy"), 37)
+    37.0
+    """
+    if not setup.balanced:
+        return float(n_test)
+    _, counts = np.unique(setup.table.y, return_counts=True)
+    return float(n_test / len(setup.table.y) * len(counts) ** 2 / np.sum(1 / counts))
+
+
+def noise_of(
+    summary: Mapping[str, Any], measure: Mapping[str, Any], n_test: float
+) -> tuple[float, str]:
+    """How far a score may be off by chance, one standard error, and what that is, in words.
+
+    Over two or three splits a standard error may come out small by luck, so that a share has at
+    least the one that follows from the number of test rows.
+
+    Parameters
+    ----------
+    summary : dict
+        From :func:`summarise`.
+    measure : dict
+        From :func:`measure_of`.
+    n_test : float
+        From :func:`counting_rows`.
+
+    Examples
+    --------
+    >>> from bochner.experiments.comparison_document import noise_of
+    >>> noise_of({"score": 50.0, "standard_error": 0.1}, {"unit": "%"}, 100)
+    (5.0, "Noise is 5.0 %, the standard error of such a share of a split's test rows.")
+    """
+    over_splits = summary["standard_error"]
+    if measure["unit"] != "%":
+        if over_splits is None:
+            return 0.0, "One split does not tell the noise."
+        return over_splits, f"Noise is {over_splits:.3f}, the standard error over the splits."
+    share = min(max(summary["score"] / 100, 0.0), 1.0)
+    of_rows = 100 * math.sqrt(share * (1 - share) / n_test)
+    if over_splits is not None and over_splits >= of_rows:
+        return over_splits, f"Noise is {over_splits:.1f} %, the standard error over the splits."
+    return of_rows, (
+        f"Noise is {of_rows:.1f} %, the standard error of such a share of a split's test rows."
+    )
+
+
 def recommend(
     summaries: Sequence[Mapping[str, Any]],
     measure: Mapping[str, Any],
-    n_test: int,
+    n_test: float,
     guess: float = -math.inf,
+    complete: bool = True,
 ) -> dict[str, Any]:
     """Which line to use, in a sentence, and why.
 
-    The one with the fewest columns among those within one standard error of the best; of equally
-    wide ones the best that is not much slower than the fastest. The exact machine counts as wider
-    than all.
+    The one with the fewest columns among those within the noise of the best; of equally wide ones
+    the best that is not much slower than the fastest. The exact machine counts as wider than all.
 
     Parameters
     ----------
@@ -171,27 +231,37 @@ def recommend(
         From :func:`summarise`.
     measure : dict
         From :func:`measure_of`.
-    n_test : int
-        Test rows of a split: where there is one split only, the standard error of a share of so
-        many stands in for the one over the splits.
+    n_test : float
+        From :func:`counting_rows`; see :func:`noise_of`.
     guess : float, optional
-        From :func:`guess_score`: what is not a standard error better is not recommended.
+        From :func:`guess_score`: what is not better by more than its noise is not recommended.
+    complete : bool, default=True
+        Whether all that was asked for was measured. Where it was not, and one method is all there
+        is, nothing is recommended.
     """
     best = max(summaries, key=lambda summary: summary["score"])
-    error = best["standard_error"]
-    if error is None:
-        share = min(max(best["score"] / 100, 0.0), 1.0)
-        error = 100 * math.sqrt(share * (1 - share) / n_test) if measure["unit"] == "%" else 0.0
+    error, noise = noise_of(best, measure, n_test)
+    percent = measure["unit"] == "%"
+    always = "the largest class" if "balanced" not in measure["name"] else "one class"
+    level = f"to say {always} for every row gives {guess:.1f} %"
+    if not percent:
+        level = f"to say the mean for every row gives {guess:.3f}"
+    found = {"method": best["method"], "width": best["width"]}
+    came = f"The best, {called(best)}, came to {score_text(best, measure)} {measure['name']}"
     if best["score"] - error <= guess:
-        digits = 1 if measure["unit"] == "%" else 3
-        always = "the largest class" if measure["unit"] == "%" else "the mean"
-        level = f"{guess:.{digits}f} {measure['unit']}".rstrip()
         return {
-            "sentence": "Nothing that was measured does better than guessing.",
-            "reason": f"The best, {called(best)}, came to {score_text(best, measure)} "
-            f"{measure['name']}; to say {always} for every row gives {level}.",
-            "method": best["method"],
-            "width": best["width"],
+            "sentence": "Nothing that was measured does better than guessing by more than its "
+            "noise.",
+            "reason": f"{came}; {level}. {noise}",
+            **found,
+        }
+    if not complete and len({summary["method"] for summary in summaries}) == 1:
+        known = f"; {level}" if percent and math.isfinite(guess) else ""
+        return {
+            "sentence": f"Nothing but {best['method']} was measured, so that nothing is "
+            "recommended.",
+            "reason": f"{came}{known}. {noise}",
+            **found,
         }
     good = [summary for summary in summaries if summary["score"] >= best["score"] - error]
     narrowest = min(s["width"] or math.inf for s in good)
@@ -205,15 +275,15 @@ def recommend(
         reasons = ["It is the best that was measured"]
         others = [summary for summary in good if summary is not best]
         if others and (chosen["width"] is not None):
-            reasons[0] += ", and none within one standard error of it has fewer columns"
+            reasons[0] += ", and none within the noise of it has fewer columns"
     elif chosen["width"] == best["width"]:
         reasons = [
-            f"It is within one standard error of the best, {called(best)} "
+            f"It is within the noise of the best, {called(best)} "
             f"({score_text(best, measure)}), and much faster"
         ]
     else:
         reasons = [
-            f"It has the fewest columns within one standard error of the best, {called(best)} "
+            f"It has the fewest columns within the noise of the best, {called(best)} "
             f"({score_text(best, measure)})"
         ]
     plain = [s for s in summaries if s["method"] == PLAIN]
@@ -239,9 +309,11 @@ def recommend(
     exact = next((s for s in summaries if s["width"] is None), None)
     if exact is not None and exact is not chosen and exact is not best:
         reasons.append(f"the exact machine has {score_text(exact, measure)}")
+    if percent and math.isfinite(guess):
+        reasons.append(level)
     return {
         "sentence": sentence,
-        "reason": "; ".join(reasons) + ".",
+        "reason": f"{'; '.join(reasons)}. {noise}",
         "method": chosen["method"],
         "width": chosen["width"],
     }
@@ -280,7 +352,7 @@ def make_document(
     measure = measure_of(setup)
     summaries = summarise(setup, results)
     factor = 100.0 if measure["unit"] == "%" else 1.0
-    n_test = int(results[0].details["n_test"])
+    n_test = counting_rows(setup, int(results[0].details["n_test"]))
     cells = [
         {
             "method": result.cell.method,
@@ -320,7 +392,9 @@ def make_document(
         "measure": measure,
         "summaries": summaries,
         "cells": cells,
-        "recommendation": recommend(summaries, measure, n_test, guess_score(setup)),
+        "recommendation": recommend(
+            summaries, measure, n_test, guess_score(setup), complete=not interrupted
+        ),
         "left_out": list(left_out),
         "interrupted": interrupted,
         "pictures": dict(pictures or {}),

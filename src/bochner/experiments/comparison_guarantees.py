@@ -6,6 +6,7 @@ no part in anything, or from a map that is learned for it with scaler and gamma 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -118,5 +119,37 @@ def error_rate(errors: int, n_test: int, n_certified: int) -> dict[str, Any]:
             f"With probability {1 - DELTA:g}{together}, the error rate on new rows is at most "
             f"{100 * value:.2f} %: {errors} errors on the {n_test} test rows of the first split "
             "(Clopper and Pearson). Holds for independent rows."
+        ),
+    }
+
+
+def balanced_error(class_errors: Sequence[Sequence[int]], n_certified: int) -> dict[str, Any]:
+    """An upper limit of the balanced error on new rows: the mean over the classes of their own.
+
+    The rows of a class are independent whatever their number is, so that each class has the limit
+    of Clopper and Pearson; that all are to hold at once is paid for.
+
+    Parameters
+    ----------
+    class_errors : sequence of pairs of int
+        Wrong decisions, and test rows, of every class.
+    n_certified : int
+        For how many machines at once it is to hold on the same rows.
+    """
+    delta = DELTA / n_certified / len(class_errors)
+    limits = [clopper_pearson(wrong, n, delta) if n else 1.0 for wrong, n in class_errors]
+    value = float(np.mean(limits))
+    together = f", for all {n_certified} lines at once" if n_certified > 1 else ""
+    fewest = min(n for _, n in class_errors)
+    return {
+        "name": "balanced error",
+        "value": value,
+        "uninformative": 1 - 1 / len(class_errors),
+        "statement": (
+            f"With probability {1 - DELTA:g}{together}, the balanced error on new rows, the mean "
+            f"of the classes' error rates, is at most {100 * value:.2f} %: from the errors in "
+            f"each of the {len(class_errors)} classes on the test rows of the first split "
+            f"(Clopper and Pearson), of which the smallest class has {fewest}. Holds for "
+            "independent rows."
         ),
     }

@@ -152,7 +152,19 @@ def _measure_in_processes(
                 yield result
     finally:
         if executor is not None:
-            executor.shutdown(wait=True, kill_workers=bool(running))
+            with _quiet_threads():
+                executor.shutdown(wait=True, kill_workers=bool(running))
+
+
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """The executor's own threads may complain of workers that were killed while they listened."""
+    before = threading.excepthook
+    threading.excepthook = lambda arguments: None
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 _measurer: Measurer | None = None

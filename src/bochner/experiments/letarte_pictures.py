@@ -9,12 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from bochner.experiments.cells import Result
-from bochner.experiments.letarte_measures import CONVERGED, PB, SOLVERS, fitted_toy
+from bochner.experiments.letarte_measures import CONVERGED, SOLVERS, fitted_toy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-NAMES = {False: "RBF-Landmarks", True: "PB-Landmarks"}
 
 
 def toy_picture(results: list[Result]) -> Figure:
@@ -35,7 +33,6 @@ def toy_picture(results: list[Result]) -> Figure:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # as when it was measured
             machine.fit(feature_map.transform(split.X_train), split.y_train)
-        name = NAMES[cell.method.startswith(PB)]
         error = 100 * (1 - result.score)
-        rows.append(Similarities(f"{name}\n{error:.1f} % wrong", feature_map, machine))
+        rows.append(Similarities(f"{cell.method}\n{error:.1f} % wrong", feature_map, machine))
     return similarity_maps(rows, split.X_train, split.y_train)

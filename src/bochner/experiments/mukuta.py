@@ -55,6 +55,7 @@ class Plan:
     seeds: int = 10
     quick_widths: tuple[int, ...] = (40, 160)
     quick_rows: int = 1000
+    quick_methods: tuple[str, ...] = ()  # all, if none is named
 
 
 PLANS = {
@@ -62,6 +63,7 @@ PLANS = {
         "three densities in ten dimensions (Figure 1)",
         ("gaussian", "laplace", "uniform"),
         (*COMMON, *MIXTURES),
+        quick_methods=(*COMMON, "weighted 16", "mixture 16"),
     ),
     "clusters": Plan(
         "eight clusters in ten dimensions",
@@ -106,7 +108,7 @@ def cells(
         Cell(study, task, method, width, seed, plan.quick_rows if quick else None)
         for task in tasks or plan.tasks
         for seed in range(n_seeds)
-        for method in methods or plan.methods
+        for method in methods or (plan.quick_methods if quick else ()) or plan.methods
         for width in widths or (plan.quick_widths if quick else plan.widths)
     ]
 

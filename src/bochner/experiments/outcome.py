@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bochner.experiments.studies import Request, Study
 
 VERSION = 1  # of the document
+NO_PICTURES = "pictures need matplotlib: pip install 'bochner[plots]'"
 
 
 def shown_of(study: Study, results: Sequence[Result]) -> list[Result]:
@@ -35,6 +36,18 @@ def draw(sections: Sequence[Section]) -> list[Any]:
         return [None if s.picture is None else s.picture() for s in sections]
     except ModuleNotFoundError:
         return [None] * len(sections)
+
+
+def without_empty(
+    sections: Sequence[Section], pictures: Sequence[Any]
+) -> tuple[list[Section], list[Any]]:
+    """The sections that have something below their heading, and their pictures."""
+    kept = [
+        (section, picture)
+        for section, picture in zip(sections, pictures, strict=True)
+        if section.rows or section.lines or section.chart or picture is not None
+    ]
+    return [section for section, _ in kept], [picture for _, picture in kept]
 
 
 def document(

@@ -19,6 +19,7 @@ from bochner.datasets.table_files import (
     TableError,
     TextForm,
     csv_frames,
+    decimal_commas_note,
     file_format,
     parquet_frames,
     reading,
@@ -29,6 +30,7 @@ from bochner.datasets.tables import NAMED
 from bochner.experiments.training import SCORES
 from bochner.models.calibration import probabilities
 from bochner.models.files import Model
+from bochner.models.wording import counted
 
 Beside = Literal["scores", "probabilities"] | None
 
@@ -110,7 +112,8 @@ def predict_file(
     writer.writerow(["prediction", *names])
     truth: list[NDArray[Any]] = []
     found: list[NDArray[Any]] = []
-    for given, y in _pieces(model, Path(source)):
+    commas: set[str] = set()
+    for given, y in _pieces(model, Path(source), commas):
         X, notes = model.schema.arrange(given)
         summary.notes.extend(note for note in notes if note not in summary.notes)
         for name, count in model.schema.unseen(X).items():
@@ -128,6 +131,8 @@ def predict_file(
     text.detach()  # or the file would be closed with it
     if summary.n_rows == 0:
         raise TableError(f"the file {source} has no rows.")
+    if commas:
+        summary.notes.append(decimal_commas_note(sorted(commas)).rstrip("."))
     if truth:
         _judge(model, np.concatenate(truth), np.concatenate(found), summary)
     return summary
@@ -154,8 +159,11 @@ def _two_dimensions(values: NDArray[Any]) -> NDArray[Any]:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _pieces(model: Model, path: Path) -> Iterator[tuple[Any, Any]]:
-    """Rows as they are in a file, and their labels where the file has them."""
+def _pieces(model: Model, path: Path, commas: set[str]) -> Iterator[tuple[Any, Any]]:
+    """Rows as they are in a file, and their labels where the file has them.
+
+    Columns that are written with decimal commas are added to `commas`.
+    """
     if str(path) in NAMED:
         X, y = NAMED[str(path)](str(path))
         yield from _cut(X, y)
@@ -171,7 +179,7 @@ def _pieces(model: Model, path: Path) -> Iterator[tuple[Any, Any]]:
         X, y, _ = svmlight_rows(path, None, np.random.RandomState(0))
         yield from _cut(X, y)
     else:
-        frames = parquet_frames(path) if kind == "parquet" else _frames(model, path)
+        frames = parquet_frames(path) if kind == "parquet" else _frames(model, path, commas)
         for frame in frames:
             if not len(frame):
                 continue
@@ -180,13 +188,14 @@ def _pieces(model: Model, path: Path) -> Iterator[tuple[Any, Any]]:
             yield (frame.drop(columns=[model.target]) if has_target else frame), y
 
 
-def _frames(model: Model, path: Path) -> Iterator[Any]:
+def _frames(model: Model, path: Path, commas: set[str]) -> Iterator[Any]:
     columns = model.schema.columns or ()
     form = _form(path, [column.name for column in columns])
     texts = set(model.schema.text_columns())
     if model.task == "classification":
         texts.discard(model.target or "")
-    return csv_frames(path, form, as_text=[name for name in form.names if name in texts])
+    as_text = [name for name in form.names if name in texts]
+    return csv_frames(path, form, as_text=as_text, commas=commas)
 
 
 def _form(path: Path, names: list[str]) -> TextForm:
@@ -198,7 +207,8 @@ def _form(path: Path, names: list[str]) -> TextForm:
             raise
         with reading(path), path.open(encoding="utf-8-sig") as file:
             header = file.readline().strip().strip('"') == names[0]
-        return TextForm(",", tuple(names), header, "utf-8-sig")
+        # One column has no separator; a comma would cut decimal commas.
+        return TextForm(";", tuple(names), header, "utf-8-sig")
     unnamed = [f"column{i + 1}" for i in range(len(names) + 1)]
     if not form.header and len(form.names) == len(names) and set(names) <= set(unnamed):
         return TextForm(form.separator, tuple(names), False, form.encoding)
@@ -271,7 +281,10 @@ def _judge(model: Model, truth: Any, found: Any, summary: Summary) -> None:
         truth, found = (np.array([_label(value) for value in part]) for part in (truth, found))
         new = ~np.isin(truth, [_label(value) for value in model.pipeline.classes_])
         if new.any():
-            summary.notes.append(f"{int(new.sum())} rows are of classes that the model never saw")
+            verb = "is" if new.sum() == 1 else "are"
+            summary.notes.append(
+                f"{counted(int(new.sum()), 'row')} {verb} of classes that the model never saw"
+            )
         if measure == "balanced-accuracy":
             score = float(np.mean([np.mean(found[truth == c] == c) for c in np.unique(truth)]))
         else:

@@ -19,7 +19,7 @@ from bochner.datasets.tables import Table
 from bochner.experiments.comparison import MOST_EXACT, measure_for
 from bochner.experiments.comparison_tuning import stratification, tune_model
 from bochner.models.calibration import fit_calibration
-from bochner.models.pipelines import EXACT, find_method, make_model
+from bochner.models.pipelines import EXACT, find_method, for_images, make_model
 
 HELD_OUT = 0.2  # of the rows, for the score
 
@@ -55,6 +55,36 @@ class Trained:
     score: float
     n_scored: int
     calibration: dict[str, Any] | None
+
+
+def check_method(table: Table, method: str, width: int | None) -> None:
+    """A ValueError where a method cannot have this width, or is not for such data.
+
+    Parameters
+    ----------
+    table, method, width
+        As for :func:`train`.
+
+    Examples
+    --------
+    >>> from bochner.datasets.tables import read_table
+    >>> from bochner.experiments.training import check_method
+    >>> check_method(read_table("iris"), "FourierFeatures", 7)
+    Traceback (most recent call last):
+    ...
+    ValueError: width must be even for FourierFeatures, got 7: cosines and sines.
+    """
+    found = find_method(method)
+    n, most = len(table.y), MOST_EXACT[table.task]
+    if found.name == EXACT and n > most:
+        raise ValueError(
+            f"the exact machine is for at most {most} rows, these are {n}: use --max-rows {most} "
+            "or a feature map."
+        )
+    if found.even and width is not None and width % 2:
+        raise ValueError(f"width must be even for {found.name}, got {width}: cosines and sines.")
+    if found.images and table.image_shape is None:
+        raise ValueError(for_images(found.name))
 
 
 def train(
@@ -102,14 +132,7 @@ def train(
     ('accuracy', 30, True)
     """
     name = find_method(method).name
-    n, most = len(table.y), MOST_EXACT[table.task]
-    if name == EXACT and n > most:
-        raise ValueError(
-            f"the exact machine is for at most {most} rows, these are {n}: use --max-rows {most} "
-            "or a feature map."
-        )
-    if find_method(name).even and width is not None and width % 2:
-        raise ValueError(f"width must be even for {name}, got {width}: cosines and sines.")
+    check_method(table, name, width)
     measure = measure_for(table, measure)
     options: dict[str, Any] = {
         "width": None if name == EXACT else width,

@@ -232,8 +232,11 @@ def _open(path: Path, data: bytes) -> tuple[Any, bool]:
     if damaged is not None:
         raise ModelFileError(f"{path} is damaged: {damaged} does not match its checksum")
     if len(names) != len(set(names)) or set(names) != referenced:
-        more = sorted(set(names) - referenced) or sorted(referenced - set(names)) or names
-        raise ModelFileError(f"{path} was changed: {more[0]} should not be or is not there")
+        added = sorted(set(names) - referenced)
+        if added:
+            raise ModelFileError(f"{path} was changed: {added[0]} was added to the archive")
+        how = "missing" if referenced - set(names) else "there twice"
+        raise ModelFileError(f"{path} was changed: a member of the archive is {how}")
     return tree, sealed
 
 

@@ -81,7 +81,7 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
     skl2onnx = _skl2onnx()
     from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 
-    _refuse(model)
+    check_convertible(model)
     model = _without_passthrough(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of attributes that skl2onnx looks at
@@ -126,15 +126,42 @@ def _skl2onnx() -> Any:
     return skl2onnx
 
 
-def _refuse(model: Any) -> None:
-    """An error where a part of ours has no ONNX form."""
+def check_convertible(model: Any) -> None:
+    """An error where a part of ours has no ONNX form; `model` need not be fitted.
+
+    Parameters
+    ----------
+    model : Pipeline or feature map
+        As for :func:`to_onnx`, which may still find something in it that skl2onnx does not know.
+
+    Raises
+    ------
+    NotImplementedError
+        It says what cannot be written.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.onnx import check_convertible
+    >>> from bochner.models.preparation import make_preparation
+    >>> dated = make_preparation(pd.DataFrame({"since": ["2020-01-02", "2021-03-04"]}))
+    >>> try:
+    ...     check_convertible(dated)
+    ... except NotImplementedError as error:
+    ...     print(str(error).partition(":")[0])
+    columns of dates (DaysSinceEpoch) cannot be written as ONNX
+    """
     for part in _estimators(model):
         kind = type(part)
         if kind is DaysSinceEpoch:
-            raise cannot("a column of dates (DaysSinceEpoch)")
+            raise NotImplementedError(
+                "columns of dates (DaysSinceEpoch) cannot be written as ONNX: leave them out of "
+                "the data, or make numbers of them."
+            )
         if kind.__module__.startswith("bochner.") and kind not in _ALL:
             raise cannot(kind.__name__)
-        if kind is SimpleImputer and part.statistics_.dtype.kind != "f":
+        filled_in = getattr(part, "statistics_", None) if kind is SimpleImputer else None
+        if filled_in is not None and filled_in.dtype.kind != "f":
             raise cannot("SimpleImputer of strings")
         if kind is OneHotEncoder and part.drop is not None:
             raise cannot(f"OneHotEncoder with drop={part.drop!r}")
@@ -144,7 +171,8 @@ def _estimators(model: Any) -> list[Any]:
     if isinstance(model, Pipeline):
         return [part for _, step in model.steps for part in _estimators(step)]
     if isinstance(model, ColumnTransformer):
-        return [part for _, step, _ in model.transformers_ for part in _estimators(step)]
+        steps = getattr(model, "transformers_", model.transformers)
+        return [part for _, step, _ in steps for part in _estimators(step)]
     return [] if isinstance(model, str) else [model]
 
 

@@ -10,6 +10,7 @@ with the squared hinge for two classes and squares for more classes and for numb
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -420,4 +421,9 @@ def find_method(name: str) -> Method:
     for method in METHODS.values():
         if method.name.lower() == name.strip().lower():
             return method
-    raise ValueError(f"there is no method {name!r}; there are {'; '.join(METHODS)}")
+    wanted = name.strip().lower()
+    known = {method.lower(): method for method in METHODS}
+    close = [lowered for lowered in known if wanted and wanted in lowered]
+    close = (close or difflib.get_close_matches(wanted, known))[:3]
+    meant = f"did you mean {' or '.join(known[lowered] for lowered in close)}? " if close else ""
+    raise ValueError(f"there is no method {name!r}; {meant}there are {'; '.join(METHODS)}")

@@ -58,6 +58,7 @@ class ComparisonView:
     sentence: str
     reason: str
     advised: tuple[tuple[str, str], ...]
+    meanings: Mapping[str, str]  # what the labels of `advised` stand for, where that is stated
     facts: tuple[tuple[str, str], ...]
     methods: tuple[Series, ...]
     figures: tuple[Figure, ...]
@@ -94,6 +95,7 @@ def comparison_view(document: Document) -> ComparisonView:
         sentence=str(recommendation.get("sentence") or ""),
         reason=str(recommendation.get("reason") or ""),
         advised=tuple(_advised(summaries, measure, recommendation)),
+        meanings=_meanings(summaries, recommendation),
         facts=tuple(_facts(document, summaries)),
         methods=tuple(looks.values()),
         figures=tuple(figure for figure in curves if figure is not None),
@@ -131,12 +133,27 @@ def _advised(
         facts.append(("transform", seconds_text(summary.get("transform"))))
         for name, promise in _promises(summary).items():
             if not _says_nothing(promise):
-                facts.append((f"bound: {shortened(name)}", bound_text(promise.get("value"))))
+                facts.append((_bound_label(name), bound_text(promise.get("value"))))
         if top is not None and top is not summary:
             score = score_text(top["score"], top.get("standard_error"), unit)
             width = f", {top['width']}" if top.get("width") else ""
             facts.append((f"best of all: {shortened(top['method'])}{width}", score))
     return facts
+
+
+def _bound_label(name: str) -> str:
+    return f"bound: {shortened(name)}"
+
+
+def _meanings(summaries: Sequence[Document], recommendation: Document) -> dict[str, str]:
+    """What the bounds of the recommended line state, by their labels."""
+    return {
+        _bound_label(name): str(promise.get("statement") or "")
+        for summary in summaries
+        if _is_advised(summary, recommendation)
+        for name, promise in _promises(summary).items()
+        if not _says_nothing(promise)
+    }
 
 
 def _facts(document: Document, summaries: Sequence[Document]) -> list[tuple[str, str]]:

@@ -114,8 +114,14 @@ def bound_text(value: Any) -> str:
 
 
 def settings_text(settings: Mapping[str, Any] | None) -> str:
-    """What was chosen, as ``name value`` separated by commas; lines break only after those."""
-    pairs = (f"{name}\N{NO-BREAK SPACE}{value_text(v)}" for name, v in (settings or {}).items())
+    """What was chosen, as ``name value`` separated by commas.
+
+    Lines break after those, and before words, which may be long.
+    """
+    pairs = (
+        name + (" " if isinstance(v, str) else "\N{NO-BREAK SPACE}") + value_text(v)
+        for name, v in (settings or {}).items()
+    )
     return ", ".join(pairs)
 
 
@@ -150,7 +156,7 @@ def time_ticks(seconds: Sequence[float]) -> tuple[list[float], list[str]]:
     >>> time_ticks([0.001, 100])[1]
     ['1 ms', '10 ms', '100 ms', '1 s', '10 s', '1 min']
     """
-    values = _ticks(seconds, _TIMES)
+    values = _ticks(seconds, _TIMES, digits=2)
     # "1.0 s" is how precise a measurement is, not a tick.
     return values, [seconds_text(value).replace(".0 ", " ") for value in values]
 
@@ -173,7 +179,7 @@ def log_ticks(numbers: Sequence[float]) -> tuple[list[float], list[str]]:
     high = math.ceil(math.log10(own[-1])) + 1 if own else 0
     tens = [10.0**k for k in range(low, high + 1)]
     factors = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1,)
-    values = _ticks(own, [[f * ten for ten in tens for f in some] for some in factors])
+    values = _ticks(own, [[f * ten for ten in tens for f in some] for some in factors], 3)
     return values, [_tick_text(value) for value in values]
 
 
@@ -187,17 +193,46 @@ def _thinned(values: list[float], apart: float) -> list[float]:
     return kept
 
 
-def _ticks(values: Sequence[float], choices: Sequence[Sequence[float]]) -> list[float]:
-    """The first of the choices that is not too many, cut to where the values are."""
+def _ticks(
+    values: Sequence[float], choices: Sequence[Sequence[float]], digits: int
+) -> list[float]:
+    """The first of the choices that is not too many, cut to where the values are.
+
+    Where the values are close together, numbers of at most so many digits between them.
+    """
     if not values:
         return []
     low, high = min(values) / 1.3, max(values) * 1.3
-    ticks: list[float] = []
+    ticks = _close_ticks(min(values), max(values), choices[0], digits)
+    if ticks:
+        return ticks
     for candidates in choices:
         ticks = [tick for tick in candidates if low <= tick <= high]
         if len(ticks) <= MOST_TICKS:
             return ticks
     return ticks[:: -(-len(ticks) // MOST_TICKS)]
+
+
+def _close_ticks(low: float, high: float, usual: Sequence[float], most_digits: int) -> list[float]:
+    """Numbers of few digits between the values, where fewer than two of the usual ticks are.
+
+    The axis ends where the values do, and ticks beyond are not seen. Empty where the usual ones
+    are enough, and where the values are (almost) the same.
+    """
+    if sum(low <= tick <= high for tick in usual) >= 2:
+        return []
+    exponent = math.floor(math.log10(low))
+    for digits in range(1, most_digits):
+        unit = 10.0 ** (exponent - digits)
+        first, last = math.ceil(low / unit - 1e-9), math.floor(high / unit + 1e-9)
+        if last > first:
+            step = -(-(last - first + 1) // MOST_TICKS)
+            # A power of ten divides more exactly than a fraction multiplies.
+            return [
+                k * unit if unit >= 1 else k / 10.0 ** (digits - exponent)
+                for k in range(first, last + 1, step)
+            ]
+    return []
 
 
 def _tick_text(value: float) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bochner.report.comparison import ComparisonView, comparison_view
-from bochner.report.numbers import seconds_text, shortened
+from bochner.report.numbers import finite, seconds_text, shortened
 from bochner.report.series import DARK, LIGHT
 from bochner.report.study import StudyView, study_view
 
@@ -189,5 +189,10 @@ def _circumstances(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = [("measured", created), ("took", ""), ("machine", ", ".join(words))]
     if document.get("seconds") is not None:
         facts[1] = ("took", seconds_text(document["seconds"]))
+    cells = finite(cell.get("seconds") for cell in document.get("cells") or ())
+    if cells:
+        # Some may have been on file, some measured at the same time.
+        facts[1] = ("took, this time", facts[1][1])
+        facts.insert(2, ("all cells together", seconds_text(sum(cells))))
     facts += [(str(name), str(value)) for name, value in (document.get("versions") or {}).items()]
     return [(name, value) for name, value in facts if value]

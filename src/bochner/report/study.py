@@ -95,6 +95,8 @@ def subject(name: Any) -> str:
 def blocks(text: Any) -> tuple[tuple[Line, ...], ...]:
     """Paragraphs between empty lines, each a few lines; those about claims begin with a verdict.
 
+    What follows a line that ends within a sentence belongs to it.
+
     Examples
     --------
     >>> from bochner.report.study import blocks
@@ -102,11 +104,21 @@ def blocks(text: Any) -> tuple[tuple[Line, ...], ...]:
     [[''], ['confirmed']]
     """
     parts = [part.strip() for part in re.split(r"\n\s*\n", str(text or ""))]
-    return tuple(
-        tuple(_line(line.strip()) for line in part.splitlines() if line.strip())
-        for part in parts
-        if part
-    )
+    return tuple(tuple(map(_line, _whole_lines(part))) for part in parts if part)
+
+
+def _whole_lines(text: str) -> list[str]:
+    """Lines that were broken within a sentence, put together; a claim is a line of its own."""
+    whole: list[str] = []
+    broken = False
+    for part in filter(None, map(str.strip, text.splitlines())):
+        claim = _VERDICT.match(part) is not None
+        if broken and not claim:
+            whole[-1] += f" {part}"
+        else:
+            whole.append(part)
+        broken = not claim and not part.endswith((".", ")", ":"))
+    return whole
 
 
 def _line(text: str) -> Line:
