@@ -104,6 +104,21 @@ NAMED: dict[str, Callable[[str], tuple[Any, Any]]] = {
     "windmill": _windmill,
 }
 IMAGES: dict[str, Shape] = {"digits": (8, 8, 1)}
+_SUFFIXES = frozenset(
+    [
+        ".gz",
+        ".csv",
+        ".tsv",
+        ".txt",
+        ".parquet",
+        ".pq",
+        ".npz",
+        ".svm",
+        ".libsvm",
+        ".svmlight",
+        ".data",
+    ]
+)
 
 
 def read_table(
@@ -240,9 +255,7 @@ class _Read:
 def _stem(path: Path) -> str:
     name = path.name
     for suffix in reversed(path.suffixes):
-        if suffix.lower() in (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".npz") or (
-            suffix.lower() in (".svm", ".libsvm", ".svmlight", ".data")
-        ):
+        if suffix.lower() in _SUFFIXES:
             name = name.removesuffix(suffix)
     return name or path.name
 

@@ -70,7 +70,7 @@ class Result:
     score: float
     fit: float
     seconds: float
-    details: dict[str, float] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 class Notebook:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.experiments.linear_machine import (
     MANY_CLASSES,
@@ -79,27 +80,12 @@ def strength_to_C(strength: float, n_classes: int | None, n_rows: int) -> float:
     return strength if n_classes == 2 else 1 / (2 * strength * n_rows)
 
 
-def balanced_weights(labels: NDArray[Any]) -> Float:
-    """A weight a row, with which all classes weigh the same and the mean is one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.experiments.comparison_machines import balanced_weights
-    >>> balanced_weights(np.array([1, 1, 1, -1])).round(2)
-    array([0.67, 0.67, 0.67, 2.  ])
-    """
-    _, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    weights: Float = len(labels) / (len(counts) * counts[index])
-    return weights
-
-
 def balanced_hinge_path(
     features: NDArray[Any], signs: Float, penalties: Sequence[float]
 ) -> Iterator[Linear]:
     """Squared-hinge machines for two classes that weigh the same, each from the last."""
     features = features.astype(np.float32, copy=False)
-    weights = balanced_weights(signs[:, 0]).astype(np.float32)
+    weights = compute_sample_weight("balanced", signs[:, 0]).astype(np.float32)
     last = None
     for C in penalties:
         with warnings.catch_warnings():
@@ -117,7 +103,7 @@ def balanced_ridge_path(
 
     .. math:: \min_{W, b} \sum_i s_i |y_i - W^\top x_i - b|^2 + \alpha n \|W\|^2
     """
-    weights = balanced_weights(targets.argmax(axis=1))
+    weights = compute_sample_weight("balanced", targets.argmax(axis=1))
     total = weights.sum()
     mean, target_mean = weights @ features / total, weights @ targets / total
     rows = np.sqrt(weights)[:, None] * (features - mean)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -97,22 +97,17 @@ def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
     return _result(cell, float(np.mean(predicted == data.y_test)), best.fit, start, details)
 
 
+@dataclass(frozen=True, eq=False)
 class _Choice:
     """A network, its features, and how well a machine on them does on held-out images."""
 
-    def __init__(
-        self,
-        score: float,
-        C: float,
-        quantile: float,
-        fit: float,
-        seconds: float,
-        network: ConvolutionalKernelNetwork,
-        features: Any,
-    ) -> None:
-        self.score, self.C, self.quantile = score, C, quantile
-        self.fit, self.seconds = fit, seconds
-        self.network, self.features = network, features
+    score: float
+    C: float
+    quantile: float
+    fit: float
+    seconds: float
+    network: ConvolutionalKernelNetwork
+    features: Any
 
 
 def dataset_of(name: str) -> str:
@@ -188,11 +183,12 @@ def fitted(
     return network, _clock(X) - start
 
 
+@dataclass(frozen=True, eq=False)
 class Classifier:
     """Linear functions, one a class; the largest wins."""
 
-    def __init__(self, coefficients: Any, intercepts: Any) -> None:
-        self.coefficients, self.intercepts = coefficients, intercepts
+    coefficients: Any
+    intercepts: Any
 
     def __call__(self, features: Any) -> NDArray[np.int64]:
         """The classes of rows."""
@@ -298,11 +294,8 @@ def off_diagonal(features: NDArray[Any], most: int = COVARIANCE_MAPS) -> float:
 def correlation(features: NDArray[Any], most: int = COVARIANCE_MAPS) -> NDArray[np.float64]:
     """The covariance of columns that were rescaled to variance one."""
     rows = features[:, :most].astype(np.float64)
-    rows = rows - rows.mean(axis=0)
-    spread = np.sqrt(np.mean(rows**2, axis=0))
-    rows = rows[:, spread > 1e-9 * spread.max()]
-    rows /= np.sqrt(np.sum(rows**2, axis=0))
-    return np.asarray(rows.T @ rows)
+    spread = rows.std(axis=0)
+    return np.atleast_2d(np.corrcoef(rows[:, spread > 1e-9 * spread.max()], rowvar=False))
 
 
 def _as_float(maps: Any) -> Any:

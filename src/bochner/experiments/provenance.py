@@ -7,7 +7,9 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-PACKAGES = ("bochner", "numpy", "scipy", "scikit-learn", "numba")
+from bochner import __version__
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
 
 
 def versions() -> dict[str, str]:
@@ -19,11 +21,11 @@ def versions() -> dict[str, str]:
     >>> list(versions())[:3]
     ['python', 'bochner', 'numpy']
     """
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "bochner": __version__}
     for package in PACKAGES:
         try:
             found[package] = version(package)
-        except PackageNotFoundError:  # used from its source tree
+        except PackageNotFoundError:
             continue
     return found
 
