@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.harness import heading, row
 from benchmarks.margin import GIVEN
 from bochner import MarginFourierFeatures, engine
-from bochner.datasets.local import load_pair
+from bochner.data.local import load_pair
 from bochner.engine import plain
 from bochner.linear import solve_squared_hinge
 

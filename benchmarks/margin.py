@@ -10,10 +10,10 @@ from typing import Any
 
 from benchmarks.harness import best_times, heading, row
 from bochner import MarginFourierFeatures
-from bochner.datasets.local import LocalDataset, load_pair
-from bochner.experiments.bullins_measures import RANDOM, measure
-from bochner.experiments.cells import Cell
-from bochner.experiments.linear_machine import TWO_CLASSES, tune
+from bochner.data.local import LocalDataset, load_pair
+from bochner.models.linear_machine import TWO_CLASSES, tune
+from bochner.papers.bullins.measures import RANDOM, measure
+from bochner.records.cells import Cell
 
 PAIRS = ("mnist17", "mnist49", "mnist56")
 GIVEN: dict[str, Any] = {"dual_update": "corrective", "band": 12.0, "damping": 0.3, "n_peaks": 5}

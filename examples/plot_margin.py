@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from bochner import FourierFeatures, MarginFourierFeatures
-from bochner.datasets import windmill
+from bochner.data import windmill
 from bochner.plots import Panel, potential_landscape, rounds_figure
 
 X, y = windmill(1000, arms=2, random_state=0)

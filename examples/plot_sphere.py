@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from bochner import MarginHarmonicFeatures
-from bochner.datasets import checkerboard_sphere
+from bochner.data import checkerboard_sphere
+from bochner.margin.sphere.harmonics import harmonics_at
 from bochner.plots import checkerboard_on_sphere, harmonic_on_sphere
-from bochner.spherical.harmonics import harmonics_at
 
 X, y = checkerboard_sphere(2000, a=3, b=4, random_state=0)
 X_test, y_test = checkerboard_sphere(20_000, a=3, b=4, random_state=1)

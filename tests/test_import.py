@@ -13,12 +13,12 @@ SOURCE = Path(bochner.__file__).parent
 
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = [
-    ("engine",),
-    ("linear",),
-    ("base", "spectral", "spherical", "mercer", "images", "kernels", "guarantees"),
-    ("models",),
-    ("datasets", "experiments", "plots"),
-    ("cli", "commands", "report"),
+    ("engine", "records"),
+    ("linear", "kernels", "targets"),
+    ("base", "fourier", "margin", "mercer", "images", "guarantees"),
+    ("data", "models", "plots"),
+    ("compare", "papers", "report"),
+    ("cli",),
     ("__main__",),
 ]
 

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line; say what to install where its packages are missing."""
     try:
-        from bochner.cli import app
+        from bochner.cli.app import app
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise

@@ -51,7 +51,7 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(path, tmp_path, monkeypatch)
 @pytest.mark.parametrize("line", list(commands()))
 def test_commands_have_only_options_that_exist(line):
     typer = pytest.importorskip("typer", reason="the program's packages are not installed")
-    from bochner.cli import app
+    from bochner.cli.app import app
 
     program = typer.main.get_command(app)
     name, *arguments = shlex.split(line, comments=True)[1:]
@@ -76,7 +76,7 @@ def test_links_within_the_repository_lead_somewhere(path):
     "module",
     [
         "bochner",
-        "bochner.datasets",
+        "bochner.data",
         "bochner.engine",
         "bochner.guarantees",
         "bochner.kernels",

@@ -25,7 +25,7 @@ import bochner
 from bochner.images.layers import GradientLayer, PatchLayer
 from bochner.images.optimized import OptimizedMap
 from bochner.kernels import Matern
-from bochner.models.pipelines import METHODS, make_model
+from bochner.models.methods import METHODS, make_model
 from bochner.models.schema import Schema
 from bochner.models.trust import TRUSTED
 
@@ -566,8 +566,8 @@ def attacks(command):
             "sklearn.linear_model._ridge.Ridge.fit",
         ),
         "our function": (
-            {"__class__": "fail", "__module__": "bochner.commands", "__loader__": "FunctionNode"},
-            "bochner.commands.fail",
+            {"__class__": "fail", "__module__": "bochner.cli", "__loader__": "FunctionNode"},
+            "bochner.cli.fail",
         ),
     }
 
@@ -715,7 +715,7 @@ def test_another_type_in_place_of_a_plan(written):
     def swap(tree):
         (mercer,) = nodes(tree, "MercerFeatures")
         mercer["content"]["content"]["_plan"].update(
-            {"__module__": "bochner.spectral.targets", "__class__": "Target"}
+            {"__module__": "bochner.targets", "__class__": "Target"}
         )
 
     change(written, swap)

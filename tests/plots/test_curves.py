@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from bochner.experiments.sections import Chart, Series
 from bochner.plots.curves import curves_figure
+from bochner.records.sections import Chart, Series
 
 
 def test_curves_and_their_looks():

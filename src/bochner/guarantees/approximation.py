@@ -664,7 +664,7 @@ def _largest_error(feature_map: Any) -> float | None:
     """Of a value of a kernel in [-1, 1], by the length of the features; None if unknown."""
     from sklearn.kernel_approximation import RBFSampler
 
-    from bochner.spectral.features import FourierFeatures
+    from bochner.fourier.features import FourierFeatures
 
     if isinstance(feature_map, FourierFeatures):
         return 2.0 if feature_map.paired else 3.0

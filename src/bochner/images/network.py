@@ -35,7 +35,7 @@ from bochner.images.patches import extract_patches, normalize_patches
 _SHORT = ("uint8", "int8", "uint16", "int16", "bool", "float16", "bfloat16")  # exact in float32
 
 
-class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):  # type: ignore[misc]
+class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
     r"""Unsupervised image features: kernels between patches, layer by layer.
 
     A layer takes every patch `p` of its input, of norm `r` and direction `u`, to :math:`\zeta =

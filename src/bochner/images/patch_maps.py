@@ -14,10 +14,10 @@ from sklearn.utils import gen_batches
 
 from bochner.engine.arrays import convert, is_host
 from bochner.engine.summaries import to_numpy
+from bochner.fourier.features import FourierFeatures
 from bochner.images.bumps import Bumps, nystroem_bumps
 from bochner.images.optimized import OptimizedMap, fit_optimized
 from bochner.mercer.features import MercerFeatures, MercerWarning
-from bochner.spectral.features import FourierFeatures
 
 OURS = (FourierFeatures, MercerFeatures)
 

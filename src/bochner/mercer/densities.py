@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from bochner.engine.arrays import cast, namespace, wide_dtype
 from bochner.engine.operations import is_dask, is_device
+from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern, SpectralKernel
 from bochner.mercer.evaluate import gaussian_features, residuals
 from bochner.mercer.marginals import ProductMatern
 from bochner.mercer.mixtures import fit_mixture
 from bochner.mercer.plan import GaussianPlan
 from bochner.mercer.separable import SeparablePlan, fit_separable, separable_features
 from bochner.mercer.union import UnionPlan, plan_union, union_features
-from bochner.spectral.kernels import Cauchy, Gaussian, Laplacian, Matern, SpectralKernel
 
 Density = Literal["gaussian", "mixture", "weighted-mixture", "marginals"]
 Plan = GaussianPlan | UnionPlan | SeparablePlan

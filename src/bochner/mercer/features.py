@@ -18,6 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from bochner.base import FeatureMap
 from bochner.engine.summaries import sample_rows
+from bochner.fourier.bandwidth import resolve_kernel
+from bochner.fourier.parameters import SHARED_CONSTRAINTS
+from bochner.kernels import Gaussian, SpectralKernel
 from bochner.mercer.densities import (
     DENSITIES,
     Density,
@@ -30,9 +33,6 @@ from bochner.mercer.densities import (
 from bochner.mercer.gaussian import gaussian_plan, principal_axes, rerank, second_moments, shell
 from bochner.mercer.hermite import ratio
 from bochner.mercer.moments import Moments, moments
-from bochner.spectral.bandwidth import resolve_kernel
-from bochner.spectral.kernels import Gaussian, SpectralKernel
-from bochner.spectral.parameters import SHARED_CONSTRAINTS
 
 _POOL = 4  # candidates for each feature, of which rerank takes the best
 _RERANK_ROWS = 4096

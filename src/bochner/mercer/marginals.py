@@ -29,7 +29,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from bochner.spectral.kernels import (
+from bochner.kernels import (
     Cauchy,
     Gaussian,
     Laplacian,

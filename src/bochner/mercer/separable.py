@@ -13,10 +13,10 @@ from bochner.engine.arrays import convert
 from bochner.engine.operations import is_dask, is_device
 from bochner.engine.summaries import to_numpy
 from bochner.engine.threads import default_threads, ordered_map
+from bochner.kernels import StandardKernel
 from bochner.mercer.evaluate import evaluate
 from bochner.mercer.marginals import Marginal, fit_marginals, marginal_costs
 from bochner.mercer.products import Products, select_products
-from bochner.spectral.kernels import StandardKernel
 
 Floats = NDArray[np.float64]
 

@@ -43,19 +43,19 @@ TRUSTED = frozenset(
         "bochner.models.preparation.CategoryNames",
         "bochner.models.preparation.DaysSinceEpoch",
         "bochner.models.preparation.PixelScaler",
-        "bochner.spectral.alignment.AlignmentSums",
-        "bochner.spectral.candidates.Candidates",
-        "bochner.spectral.features.FourierFeatures",
-        "bochner.spectral.kernels.Cauchy",
-        "bochner.spectral.kernels.Gaussian",
-        "bochner.spectral.kernels.Laplacian",
-        "bochner.spectral.kernels.Matern",
-        "bochner.spectral.landmarks.LandmarkSimilarities",
-        "bochner.spectral.margin_features.MarginFourierFeatures",
-        "bochner.spectral.margin_settings.Setting",
-        "bochner.spectral.posterior_features.PosteriorFourierFeatures",
-        "bochner.spectral.targets.Target",
-        "bochner.spherical.features.MarginHarmonicFeatures",
+        "bochner.fourier.alignment.AlignmentSums",
+        "bochner.fourier.candidates.Candidates",
+        "bochner.fourier.features.FourierFeatures",
+        "bochner.kernels.Cauchy",
+        "bochner.kernels.Gaussian",
+        "bochner.kernels.Laplacian",
+        "bochner.kernels.Matern",
+        "bochner.fourier.landmarks.LandmarkSimilarities",
+        "bochner.margin.features.MarginFourierFeatures",
+        "bochner.margin.trials.Setting",
+        "bochner.fourier.posterior_features.PosteriorFourierFeatures",
+        "bochner.targets.Target",
+        "bochner.margin.sphere.features.MarginHarmonicFeatures",
         "numpy.dtype",  # of an array that skops reads itself
         "scipy.sparse._csr.csr_array",  # their indices are looked at below
         "scipy.sparse._csr.csr_matrix",
@@ -71,7 +71,7 @@ def foreign_types(found: Iterable[str]) -> list[str]:
     Examples
     --------
     >>> from bochner.models.trust import foreign_types
-    >>> foreign_types(["os.system", "bochner.spectral.kernels.Gaussian"])
+    >>> foreign_types(["os.system", "bochner.kernels.Gaussian"])
     ['os.system']
     """
     return sorted(set(found) - TRUSTED)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bochner.experiments.sections import Chart
 from bochner.plots.canvas import new_figure
+from bochner.records.sections import Chart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def curves_figure(chart: Chart, title: str = "") -> Figure:
 
     Examples
     --------
-    >>> from bochner.experiments.sections import Chart, Series
+    >>> from bochner.records.sections import Chart, Series
     >>> from bochner.plots.curves import curves_figure
     >>> series = Series("ours", (10, 100), (5.0, 2.0), (0.2, 0.1))
     >>> figure = curves_figure(Chart("columns", "error", (series,), log_x=True))

@@ -101,7 +101,7 @@ def potential_landscape(
     Examples
     --------
     >>> import numpy as np
-    >>> from bochner.datasets import windmill
+    >>> from bochner.data import windmill
     >>> from bochner.plots import potential_landscape
     >>> X, y = windmill(200, random_state=0)
     >>> figure = potential_landscape(X, y / 200, frequencies=[[3.0], [1.0]])
@@ -138,7 +138,7 @@ def dual_weights(X: Any, y: ArrayLike, weights: ArrayLike) -> Figure:
     Examples
     --------
     >>> import numpy as np
-    >>> from bochner.datasets import windmill
+    >>> from bochner.data import windmill
     >>> from bochner.plots import dual_weights
     >>> X, y = windmill(200, random_state=0)
     >>> figure = dual_weights(X, y, np.ones(200))
@@ -184,7 +184,7 @@ def decision_regions(
 
     Examples
     --------
-    >>> from bochner.datasets import windmill
+    >>> from bochner.data import windmill
     >>> from bochner.plots import decision_regions
     >>> X, y = windmill(200, random_state=0)
     >>> figure = decision_regions(X, y, lambda points: points[:, 0])
@@ -235,7 +235,7 @@ def rounds_figure(
     Examples
     --------
     >>> import numpy as np
-    >>> from bochner.datasets import windmill
+    >>> from bochner.data import windmill
     >>> from bochner.plots import Panel, rounds_figure
     >>> X, y = windmill(100, random_state=0)
     >>> panels = [Panel("T = 1", np.ones(100), lambda points: points[:, 0])]

@@ -95,7 +95,7 @@ def checkerboard_on_sphere(
     kind: str = "sphere",
     view: tuple[float, float] = (25.0, 30.0),
 ) -> Figure:
-    """Rows of two classes on the sphere, such as :func:`bochner.datasets.checkerboard_sphere`.
+    """Rows of two classes on the sphere, such as :func:`bochner.data.checkerboard_sphere`.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def checkerboard_on_sphere(
 
     Examples
     --------
-    >>> from bochner.datasets import checkerboard_sphere
+    >>> from bochner.data import checkerboard_sphere
     >>> from bochner.plots import checkerboard_on_sphere
     >>> X, y = checkerboard_sphere(100, random_state=0)
     >>> figure = checkerboard_on_sphere(X, y, kind="map")

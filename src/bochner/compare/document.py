@@ -1,0 +1,195 @@
+"""What a comparison found, as one document of plain values: for people, pages and programs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from bochner.compare.advice import counting_rows, guess_score, recommend
+from bochner.compare.guarantees import balanced_error, error_rate
+from bochner.compare.measure import Setup
+from bochner.models.methods import METHODS
+from bochner.models.preparation import preparation_notes
+from bochner.records.cells import Result, mean_and_error
+from bochner.records.provenance import machine, versions
+
+
+def measure_of(setup: Setup) -> dict[str, Any]:
+    """Name and unit of what is measured.
+
+    Examples
+    --------
+    >>> from bochner.data.tables import read_table
+    >>> from bochner.compare.measure import Setup
+    >>> from bochner.compare.document import measure_of
+    >>> measure_of(Setup(read_table("iris"), "balanced-accuracy"))["name"]
+    'balanced accuracy'
+    """
+    unit = "" if setup.measure == "R2" else "%"
+    name = setup.measure.replace("-", " ")
+    return {"name": name, "unit": unit, "higher_is_better": True}
+
+
+def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
+    """A line for each method and width: means over the splits, and what is guaranteed.
+
+    Parameters
+    ----------
+    setup : Setup
+        What was compared.
+    results : sequence of Result
+        Cells that were measured.
+    """
+    groups: dict[tuple[str, int | None], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.cell.method, result.cell.width), []).append(result)
+    order = list(METHODS)
+    keys = sorted(groups, key=lambda key: (order.index(key[0]), key[1] or 0))
+    first = [result for result in results if result.cell.seed == 0]
+    return [_summary(setup, groups[key], len(first)) for key in keys]
+
+
+def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[str, Any]:
+    cell = group[0].cell
+    factor = 1.0 if setup.measure == "R2" else 100.0
+    score, error = mean_and_error([factor * result.score for result in group])
+    first = next((result for result in group if result.cell.seed == 0), None)
+    guarantee = certificate = None
+    if first is not None:
+        guarantee = first.details["guarantee"]
+        errors: Any = first.details["errors"]
+        by_class: Any = first.details.get("class_errors")
+        if setup.balanced and by_class is not None:
+            certificate = balanced_error(by_class, n_certified)
+        elif errors is not None:
+            certificate = error_rate(errors, int(first.details["n_test"]), n_certified)
+    return {
+        "method": cell.method,
+        "width": cell.width,
+        "score": score,
+        "standard_error": None if math.isnan(error) else error,
+        "seeds": len(group),
+        "fit": float(np.mean([result.fit for result in group])),
+        "transform": float(np.mean([result.details["transform"] for result in group])),
+        "baseline": METHODS[cell.method].baseline,
+        "guarantee": guarantee or certificate,
+        "certificate": certificate,
+        "chosen": _typical([result.details["chosen"] for result in group]),
+    }
+
+
+def _typical(chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of every setting the median, or what came most often."""
+    typical: dict[str, Any] = {}
+    for name in chosen[0]:
+        values = [settings.get(name) for settings in chosen]
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        if len(numbers) == len(values):
+            typical[name] = float(np.median(numbers))
+        else:
+            typical[name] = Counter(map(repr, values)).most_common(1)[0][0].strip("'")
+    return typical
+
+
+def make_document(
+    setup: Setup,
+    results: Sequence[Result],
+    *,
+    command: str,
+    seconds: float,
+    left_out: Sequence[str] = (),
+    interrupted: bool = False,
+    pictures: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole document, of plain values that JSON can hold.
+
+    Parameters
+    ----------
+    setup : Setup
+        What was compared.
+    results : sequence of Result
+        At least one.
+    command : str
+        What repeats it.
+    seconds : float
+        What it took, this time.
+    left_out : sequence of str
+        What was not measured, and why.
+    interrupted : bool, default=False
+        Whether cells are missing.
+    pictures : mapping, optional
+        See :mod:`bochner.compare.pictures.plane`.
+    """
+    table = setup.table
+    measure = measure_of(setup)
+    summaries = summarise(setup, results)
+    factor = 100.0 if measure["unit"] == "%" else 1.0
+    n_test = counting_rows(setup, int(results[0].details["n_test"]))
+    cells = [
+        {
+            "method": result.cell.method,
+            "width": result.cell.width,
+            "seed": result.cell.seed,
+            "score": factor * result.score,
+            "fit": result.fit,
+            "transform": result.details["transform"],
+            "seconds": result.seconds,
+            "chosen": result.details["chosen"],
+            "guarantee": result.details["guarantee"],
+        }
+        for result in results
+    ]
+    classes = None
+    if table.task == "classification":
+        classes = [str(label) for label in np.unique(table.y)]
+    document = {
+        "kind": "comparison",
+        "version": 1,
+        "title": f"Kernels compared on {table.name}",
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": seconds,
+        "versions": versions(),
+        "machine": machine(setup.device),
+        "data": {
+            "name": table.name,
+            "rows": len(table.y),
+            "columns": table.X.shape[1],
+            "task": table.task,
+            "classes": classes,
+            "target": table.target,
+            "image_shape": table.image_shape,
+            "notes": [*table.notes, *preparation_notes(table.X, table.image_shape)],
+        },
+        "measure": measure,
+        "summaries": summaries,
+        "cells": cells,
+        "recommendation": recommend(
+            summaries, measure, n_test, guess_score(setup), complete=not interrupted
+        ),
+        "left_out": list(left_out),
+        "interrupted": interrupted,
+        "pictures": dict(pictures or {}),
+    }
+    plain: dict[str, Any] = _plain(document)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON has: no NaN, no infinity, nothing of NumPy."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,186 @@
+"""Pictures of a comparison of images: the patterns that the methods learned to look for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.compare.measure import Setup
+from bochner.compare.pictures.plane import best_of_first_split, fit_again, training_rows
+from bochner.mercer.features import MercerFeatures
+from bochner.models.methods import METHODS
+from bochner.records.cells import Result
+
+MOST_PICTURES = 24
+ALIKE = 0.95  # cosine of two frequencies that look the same
+PATIENCE = 4.0  # seconds of a fit that are spent again on a picture
+NETWORK_IMAGES = 500  # have patches enough to show what they vary in
+_MOST_PIXELS = 64 * 64  # of a picture
+
+Patterns = tuple[NDArray[Any], str]  # of shape (n, height, width, channels), and a caption
+
+
+def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
+    """What the methods learned of images, each at its best width, as pictures in grey.
+
+    Parameters
+    ----------
+    setup : Setup
+        What was compared.
+    results : sequence of Result
+        Cells that were measured; those of the first split are drawn, but for those that took
+        more than a few seconds to fit. A network is fitted to fewer images.
+
+    Returns
+    -------
+    list of dict
+        With `method`, `width`, `caption` and `images`, where 0.5 is zero; empty where rows are
+        no images.
+    """
+    shape = setup.table.image_shape
+    if shape is None:
+        return []
+    best = best_of_first_split(
+        [one for one in results if one.fit <= PATIENCE or METHODS[one.cell.method].images]
+    )
+    X, y = training_rows(setup)
+    drawn = []
+    for method, pattern in _PATTERNS.items():
+        if method not in best:
+            continue
+        most = NETWORK_IMAGES if METHODS[method].images else len(y)  # their order is random
+        model = fit_again(setup, best[method], X[:most], y[:most])
+        found, caption = pattern(model, shape)
+        if shape[2] > 1:
+            caption += " The mean over the channels: a pattern of colour alone is all grey."
+        drawn.append(
+            {
+                "method": method,
+                "width": best[method].cell.width,
+                "caption": f"With {best[method].cell.width} columns. {caption}",
+                "images": [grey(one).round(3).tolist() for one in found],
+            }
+        )
+    return drawn
+
+
+def grey(pattern: NDArray[Any]) -> NDArray[Any]:
+    """A pattern in shades from 0 to 1 around 0.5, which is zero; the mean over the channels.
+
+    Large ones are made smaller by leaving out rows and columns.
+
+    Parameters
+    ----------
+    pattern : array of shape (height, width, channels)
+        Of any scale.
+
+    Returns
+    -------
+    array of shape (height, width)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.compare.pictures.patches import grey
+    >>> grey(np.array([[[2.0], [0.0], [-1.0]]]))
+    array([[1.  , 0.5 , 0.25]])
+    """
+    values = pattern.mean(axis=2)
+    step = int(np.ceil(np.sqrt(max(1.0, values.size / _MOST_PIXELS))))
+    values = values[::step, ::step]
+    largest = np.abs(pattern).max()
+    return 0.5 + 0.5 * values / largest if largest > 0 else np.full(values.shape, 0.5)
+
+
+_STRIPES = (
+    "Each picture is one frequency: where it is bright, a brighter pixel moves the cosine's phase "
+    "forward, where it is dark, backward; grey is zero"
+)
+
+
+def _margin(model: Any, shape: tuple[int, int, int]) -> Patterns:
+    """The first ones: they were the highest peaks of the potential."""
+    frequencies = different(model.named_steps["map"].frequencies_)
+    caption = f"{_STRIPES}. The first that were found, without those that look like another."
+    return _images(frequencies, shape), caption
+
+
+def _posterior(model: Any, shape: tuple[int, int, int]) -> Patterns:
+    """Those that the machine relies on: as columns of the map they are drawn in no order."""
+    frequencies = model.named_steps["map"].frequencies_
+    coefficients = np.atleast_2d(model.named_steps["machine"].coef_)
+    n = frequencies.shape[1]
+    squares = np.square(coefficients).sum(axis=0)
+    order = np.argsort(-(squares[:n] + squares[n:]), kind="stable")
+    caption = (
+        f"{_STRIPES}. Those with the largest weights in the machine on top. They are random "
+        "draws, which the posterior picks from but does not change, so that most look like noise."
+    )
+    return _images(different(frequencies[:, order]), shape), caption
+
+
+def _network(model: Any, shape: tuple[int, int, int]) -> Patterns:
+    """The axes of the density of patches, along which the eigenfunctions vary."""
+    network = model.named_steps["map"]
+    mercer, side = network.approximations_[0], network.layers[0].patch
+    assert isinstance(mercer, MercerFeatures)
+    variances = np.asarray(mercer.variances_)
+    # No patch varies along the last axes: the mean of every channel was subtracted.
+    some = np.flatnonzero(variances > 1e-6 * variances.max())
+    shown = some[:MOST_PICTURES]
+    share = variances[shown].sum() / variances.sum()
+    caption = (
+        f"What its layer looks at: the principal directions of the {side} x {side} patches, "
+        "largest variance first"
+        + (f", the {len(shown)} with {share:.0%} of it" if len(shown) < len(some) else "")
+        + "; grey is zero."
+    )
+    return _images(np.asarray(mercer.rotation_)[:, shown], (side, side, shape[2])), caption
+
+
+def different(frequencies: NDArray[Any], most: int = MOST_PICTURES) -> NDArray[Any]:
+    """The first columns that do not look like one before: the same direction, or its opposite.
+
+    Parameters
+    ----------
+    frequencies : array of shape (d, n)
+        One a column.
+    most : int, default=24
+        How many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.compare.pictures.patches import different
+    >>> different(np.array([[1.0, -2.0, 0.0], [0.0, 0.0, 3.0]]))
+    array([[1., 0.],
+           [0., 3.]])
+    """
+    lengths = np.linalg.norm(frequencies, axis=0)
+    directions = frequencies / np.where(lengths > 0, lengths, 1.0)
+    kept: list[int] = []
+    for column in range(frequencies.shape[1]):
+        if len(kept) == most:
+            break
+        near = np.abs(directions[:, kept].T @ directions[:, column])
+        if not (near > ALIKE).any():
+            kept.append(column)
+    return frequencies[:, kept]
+
+
+def _images(columns: NDArray[Any], shape: tuple[int, int, int]) -> NDArray[Any]:
+    """Columns as images. Their sign means nothing: the largest entry is made positive."""
+    columns = np.asarray(columns, dtype=np.float64)
+    largest = np.abs(columns).argmax(axis=0)
+    signs = np.where(columns[largest, np.arange(columns.shape[1])] < 0, -1.0, 1.0)
+    return (columns * signs).T.reshape(-1, *shape)
+
+
+_PATTERNS: dict[str, Callable[[Any, tuple[int, int, int]], Patterns]] = {
+    "MarginFourierFeatures": _margin,
+    "PosteriorFourierFeatures": _posterior,
+    "ConvolutionalKernelNetwork": _network,
+}

@@ -1,0 +1,299 @@
+"""Raw files, as their public homes have them, made into the arrays of our data files.
+
+Every function takes the paths of what was downloaded and gives the arrays that
+:mod:`bochner.data.local` reads, by name. Nothing is unpickled, and archives are read member by
+member, never unpacked.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import tarfile
+import zipfile
+from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+
+SIDE = 32  # pixels of an image of CIFAR or SVHN
+SHEET = 50  # images a row and a column of a sheet
+_ORIENTATIONS, _CELL = 8, 4
+
+# In the order of the file; what is counted there comes first in the array.
+_ADULT_COLUMNS = {
+    "age": True,
+    "workclass": False,
+    "fnlwgt": True,
+    "education": False,
+    "education-num": True,
+    "marital-status": False,
+    "occupation": False,
+    "relationship": False,
+    "race": False,
+    "sex": False,
+    "capital-gain": True,
+    "capital-loss": True,
+    "hours-per-week": True,
+    "native-country": False,
+    "income": False,
+}
+
+
+def mnist(images: Path, labels: Path, test_images: Path, test_labels: Path) -> Arrays:
+    """MNIST's four idx files, compressed with gzip."""
+    X, y, X_test, y_test = map(_idx, (images, labels, test_images, test_labels))
+    return {
+        "X_train": X.reshape(len(X), -1),
+        "y_train": y,
+        "X_test": X_test.reshape(len(X_test), -1),
+        "y_test": y_test,
+    }
+
+
+def svmlight_parts(train: Path, test: Path, n_features: int, dtype: Any) -> Arrays:
+    """A training and a test file in LIBSVM's format, dense; labels -1 and +1 become int8."""
+    arrays: Arrays = {}
+    for part, path in (("train", train), ("test", test)):
+        X, y = _svmlight(path, n_features)
+        signs = np.isin(y, (-1, 1)).all()
+        arrays[f"X_{part}"] = X.toarray().astype(dtype)
+        arrays[f"y_{part}"] = y.astype(np.int8 if signs else np.float32)
+    return arrays
+
+
+def svmlight_numbers(path: Path, n_features: int) -> Arrays:
+    """One file in LIBSVM's format with numbers to predict, dense float32."""
+    X, y = _svmlight(path, n_features)
+    return {"X": X.toarray().astype(np.float32), "y": y.astype(np.float32)}
+
+
+def adult(archive: Path) -> Arrays:
+    """UCI's Adult: six columns of numbers, then one for each value of each other column.
+
+    Values are in the order of their names, and the question mark is one of them: 108 columns. The
+    label is +1 for more than 50K.
+    """
+    parts = []
+    with zipfile.ZipFile(archive) as files:
+        for name in ("adult.data", "adult.test"):
+            with TextIOWrapper(files.open(name)) as text:
+                rows = [row for row in csv.reader(text) if len(row) == len(_ADULT_COLUMNS)]
+            parts.append({name: [row[k] for row in rows] for k, name in enumerate(_ADULT_COLUMNS)})
+    numbers = [name for name, number in _ADULT_COLUMNS.items() if number]
+    columns = [[np.array(part[name], dtype=np.int32) for name in numbers] for part in parts]
+    for name, number in _ADULT_COLUMNS.items():
+        if number or name == "income":
+            continue
+        for value in sorted({value for part in parts for value in part[name]}):
+            for part, found in zip(parts, columns, strict=True):
+                found.append(np.array([v == value for v in part[name]], dtype=np.int32))
+    X, X_test = (np.column_stack(found) for found in columns)
+    y, y_test = (
+        np.where([">50K" in value for value in part["income"]], 1, -1).astype(np.int8)
+        for part in parts
+    )
+    return {"X_train": X, "y_train": y, "X_test": X_test, "y_test": y_test}
+
+
+def internet_ads(archive: Path) -> Arrays:
+    """UCI's Internet Advertisements without its first four columns; -1 is an advertisement."""
+    with zipfile.ZipFile(archive) as files:
+        rows = [row for row in csv.reader(StringIO(files.read("ad.data").decode())) if row]
+    # Few of these values are missing ("?"), and only in the columns that are left out or in one
+    # that is nearly always zero.
+    X = np.array([[value.strip() == "1" for value in row[4:-1]] for row in rows], dtype=np.uint8)
+    y = np.array([-1 if row[-1].strip() == "ad." else 1 for row in rows], dtype=np.int8)
+    return {"X": X, "y": y}
+
+
+def farm_ads(archive: Path) -> Arrays:
+    """UCI's Farm Ads as a sparse matrix of ones."""
+    with zipfile.ZipFile(archive) as files:
+        X, y = _svmlight(BytesIO(files.read("farm-ads-vect")), 54877)
+    X.sort_indices()
+    return {
+        "indices": X.indices.astype(np.uint16),
+        "indptr": X.indptr.astype(np.int32),
+        "shape": np.array(X.shape, dtype=np.int32),
+        "y": y.astype(np.int8),
+    }
+
+
+def covtype(folder: Path) -> Arrays:
+    """Covertype, through scikit-learn, which checks what it downloads."""
+    from sklearn.datasets import fetch_covtype
+
+    data = fetch_covtype(data_home=folder)
+    return {"X": data.data.astype(np.int16), "y": data.target.astype(np.uint8)}
+
+
+def cadata(folder: Path) -> Arrays:
+    """Californian houses, through scikit-learn, with the columns of the original file.
+
+    scikit-learn has averages over households where the original has totals, which are whole
+    numbers: they are found again by rounding.
+    """
+    from sklearn.datasets import fetch_california_housing
+
+    return california(*fetch_california_housing(data_home=folder, return_X_y=True))
+
+
+def california(X: NDArray[Any], y: NDArray[Any]) -> Arrays:
+    """The original columns of scikit-learn's version: totals for averages, dollars for 100000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.data.conversions import california
+    >>> averages = np.array([[8.3252, 41, 880 / 126, 129 / 126, 322, 322 / 126, 37.88, -122.23]])
+    >>> california(averages, np.array([4.526]))["X"][0, 2:6]
+    array([880., 129., 322., 126.], dtype=float32)
+    """
+    income, age, rooms, bedrooms, population, occupants, latitude, longitude = X.T
+    households = np.rint(population / occupants)
+    totals = [np.rint(average * households) for average in (rooms, bedrooms)]
+    columns = [income, age, *totals, population, households, latitude, longitude]
+    return {
+        "X": np.column_stack(columns).astype(np.float32),
+        "y": np.rint(100_000 * y).astype(np.float32),
+    }
+
+
+def cifar10_sheets(archive: Path, part: str) -> Arrays:
+    """Images of CIFAR-10 on sheets, each the bytes of a PNG file, and their labels."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ImportError("CIFAR-10 is stored as pictures: install Pillow to write it.") from None
+    images, labels = cifar_images(archive, part, label_bytes=1)
+    arrays: Arrays = {"labels": labels, "grid": np.array([SHEET, SHEET])}
+    for number, start in enumerate(range(0, len(images), SHEET**2)):
+        sheet = images[start : start + SHEET**2].reshape(SHEET, SHEET, SIDE, SIDE, 3)
+        pixels = sheet.transpose(0, 2, 1, 3, 4).reshape(SHEET * SIDE, SHEET * SIDE, 3)
+        file = BytesIO()
+        Image.fromarray(pixels).save(file, format="PNG")
+        arrays[f"sheet_{number:02d}"] = np.frombuffer(file.getvalue(), dtype=np.uint8)
+    return arrays
+
+
+def cifar10_hog(archive: Path) -> Arrays:
+    """Histograms of oriented gradients of CIFAR-10."""
+    arrays: Arrays = {}
+    for part in ("train", "test"):
+        images, labels = cifar_images(archive, part, label_bytes=1)
+        arrays[f"X_{part}"] = oriented_gradients(images).astype(np.float16)
+        arrays[f"y_{part}"] = labels
+    return arrays
+
+
+def cifar100(archive: Path) -> Arrays:
+    """Images of CIFAR-100 with their fine labels."""
+    arrays: Arrays = {}
+    for part in ("train", "test"):
+        arrays[f"X_{part}"], arrays[f"y_{part}"] = cifar_images(archive, part, label_bytes=2)
+    return arrays
+
+
+def svhn(train: Path, test: Path) -> Arrays:
+    """Street View house numbers; the file's class 10 is the digit 0."""
+    from scipy.io import loadmat
+
+    arrays: Arrays = {}
+    for part, path in (("train", train), ("test", test)):
+        data = loadmat(path)
+        arrays[f"X_{part}"] = np.ascontiguousarray(data["X"].transpose(3, 0, 1, 2))
+        arrays[f"y_{part}"] = (data["y"].ravel() % 10).astype(np.uint8)
+    return arrays
+
+
+def cifar_images(
+    archive: Path, part: str, label_bytes: int
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Images (n, 32, 32, 3) and labels of the binary version of CIFAR-10 or CIFAR-100.
+
+    A record is one or two labels, the last of which is meant, then red, green and blue planes.
+    """
+    with tarfile.open(archive) as files:
+        names = sorted(
+            name
+            for name in files.getnames()
+            if Path(name).suffix == ".bin" and _is_part(Path(name).stem, part)
+        )
+        if not names:
+            raise ValueError(f"{archive.name} has no files of images to {part}.")
+        parts = []
+        for name in names:
+            member = files.extractfile(name)
+            assert member is not None
+            parts.append(np.frombuffer(member.read(), dtype=np.uint8))
+    records = np.concatenate(parts).reshape(-1, label_bytes + 3 * SIDE**2)
+    images = records[:, label_bytes:].reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(images), records[:, label_bytes - 1].copy()
+
+
+def oriented_gradients(images: NDArray[np.uint8], block: int = 5000) -> NDArray[np.float64]:
+    r"""Histograms of oriented gradients: 8 orientations in cells of 4 x 4 pixels.
+
+    The gradient of the grey image is a central difference, zero at the border. A cell's histogram
+    adds the gradients' lengths by their direction, up to sign, and is divided by its sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.data.conversions import oriented_gradients
+    >>> ramp = np.tile(np.arange(32, dtype=np.uint8)[None, :, None], (32, 1, 3))
+    >>> oriented_gradients(ramp[None]).reshape(8, 8, 8)[4, 4].round(2)
+    array([1., 0., 0., 0., 0., 0., 0., 0.])
+    """
+    return np.concatenate(
+        [_oriented(images[start : start + block]) for start in range(0, len(images), block)]
+    )
+
+
+def _oriented(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+    grey = (images / 255) @ np.array([0.2125, 0.7154, 0.0721])
+    down, right = np.zeros_like(grey), np.zeros_like(grey)
+    down[:, 1:-1] = grey[:, 2:] - grey[:, :-2]
+    right[:, :, 1:-1] = grey[:, :, 2:] - grey[:, :, :-2]
+    length = np.hypot(down, right)
+    angle = np.rad2deg(np.arctan2(down, right)) % 180
+    n, cells = len(images), SIDE // _CELL
+    histograms = np.empty((n, cells, cells, _ORIENTATIONS))
+    width = 180 / _ORIENTATIONS
+    for k in range(_ORIENTATIONS):
+        inside = (angle >= k * width) & (angle < (k + 1) * width)
+        split = np.where(inside, length, 0).reshape(n, cells, _CELL, cells, _CELL)
+        histograms[..., k] = split.mean(axis=(2, 4))
+    histograms /= histograms.sum(axis=-1, keepdims=True) + 1e-5  # a flat cell has none
+    return histograms.reshape(n, -1)
+
+
+def _is_part(stem: str, part: str) -> bool:
+    return stem in ((part, f"{part}_batch") if part == "test" else (part,)) or (
+        part == "train" and stem.startswith("data_batch")
+    )
+
+
+def _idx(path: Path) -> NDArray[np.uint8]:
+    """An array of bytes: two zeros, the type, the number of axes, the lengths, the values."""
+    content = gzip.decompress(path.read_bytes())
+    if content[:3] != b"\0\0\x08":
+        raise ValueError(f"{path.name} is not an idx file of bytes.")
+    n_axes = content[3]
+    shape = np.frombuffer(content, dtype=">u4", count=n_axes, offset=4)
+    values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_axes)
+    return values.reshape(*map(int, shape))
+
+
+def _svmlight(file: Any, n_features: int) -> tuple[Any, NDArray[np.float64]]:
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(
+        file if isinstance(file, BytesIO) else str(file), n_features=n_features
+    )
+    return X, y

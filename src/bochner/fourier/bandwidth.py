@@ -1,0 +1,128 @@
+"""Choosing gamma: a number, or a rule that reads it off the data."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+
+from bochner.engine.arrays import cast, convert, identity, namespace, wide_dtype
+from bochner.engine.replay import on_cuda
+from bochner.engine.summaries import _choose, sample_rows, variance
+from bochner.kernels import STANDARD, SpectralKernel, StandardKernel
+
+GAMMA_RULES = ("scale", "median")
+_MEDIAN_ROWS = 1000
+
+
+def resolve_kernel(
+    kernel: str | SpectralKernel, gamma: float | str, X: Any, random_state: RandomState
+) -> SpectralKernel:
+    """The kernel object, with a number for gamma.
+
+    Parameters
+    ----------
+    kernel : str or SpectralKernel
+        A name, a standard kernel (whose own gamma, if it has one, goes first), or the user's
+        own object, which is returned as it is.
+    gamma : float, "scale" or "median"
+        ``"scale"`` is ``1 / (n_features * X.var())`` as in scikit-learn's SVC, and
+        ``1 / (n_features * X.std())`` for the laplacian kernel, whose distance is not squared.
+        ``"median"`` makes the median distance between rows the length scale of the kernel:
+        ``1 / (2 median^2)``, and ``1 / median`` of the city-block distance for the laplacian.
+        Both give 1 when all entries (all rows) of X are equal.
+    X : array of shape (n, d)
+        Any input the engine accepts.
+    random_state : RandomState
+        Draws the rows that ``"median"`` looks at.
+    """
+    if isinstance(kernel, str):
+        if kernel not in STANDARD:
+            raise ValueError(
+                f"kernel must be one of {sorted(STANDARD)} or a kernel object, got {kernel!r}."
+            )
+        kernel = typing.cast(SpectralKernel, STANDARD[kernel]())
+    if not isinstance(kernel, SpectralKernel):
+        raise ValueError(
+            f"kernel must be one of {sorted(STANDARD)}, or an object that can be called and has "
+            f"a method sample(n, d, random_state), got {kernel!r}."
+        )
+    if not isinstance(kernel, StandardKernel):
+        return kernel
+    if kernel.gamma is None:
+        kernel = kernel.with_gamma(_gamma(kernel, gamma, X, random_state))
+    if not kernel.width > 0:
+        raise ValueError(f"gamma must be a positive finite number, got {kernel.gamma!r}.")
+    return kernel
+
+
+def _gamma(kernel: StandardKernel, gamma: float | str, X: Any, random_state: RandomState) -> float:
+    if isinstance(gamma, (int, float, np.number)) and not isinstance(gamma, bool):
+        return float(gamma)
+    if gamma == "scale":
+        spread = variance(X)
+        return kernel.gamma_for_variance(X.shape[1], spread) if spread > 0 else 1.0
+    if gamma == "median":
+        distance = median_distance(X, kernel.metric, random_state)
+        return kernel.gamma_for_distance(distance) if distance > 0 else 1.0
+    raise ValueError(f"gamma must be a positive number or one of {GAMMA_RULES}, got {gamma!r}.")
+
+
+def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
+    """The median distance between distinct rows of a sample of at most 1000 rows; 0 if none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.fourier.bandwidth import median_distance
+    >>> median_distance(np.array([[0.0], [1.0], [3.0]]), "euclidean", np.random.RandomState(0))
+    2.0
+    """
+    from scipy.spatial.distance import squareform
+    from sklearn.metrics import pairwise_distances
+
+    if metric == "euclidean" and on_cuda(X):
+        return _median_there(X, random_state)
+    rows = sample_rows(X, _MEDIAN_ROWS, random_state)
+    distances = pairwise_distances(rows.astype(np.float64), metric=metric)
+    distances = squareform(distances, checks=False)  # those above the diagonal
+    distances = distances[distances > 0]
+    return float(np.median(distances)) if distances.size else 0.0
+
+
+def _median_there(X: Any, random_state: RandomState) -> float:
+    """The median distance on the device of `X`, which sends one number back."""
+    index = _choose(X.shape[0], _MEDIAN_ROWS, random_state)
+    xp = namespace(X)
+    rows = cast(xp.take(X, convert(index, X, xp.int64), axis=0), wide_dtype(X))
+    squares = xp.sum(rows * rows, axis=1)
+    distances = squares[:, None] + squares[None, :] - 2 * (rows @ rows.T)
+    # Zero for a row with itself, and what rounding made negative; every other pair comes twice,
+    # which leaves the median.
+    itself = identity(len(index), rows, rows.dtype) > 0
+    distances = xp.where(itself, xp.zeros_like(distances), distances)
+    distances = xp.sort(xp.reshape(distances, (-1,)))
+    count = int(xp.sum(cast(distances > 0, xp.int64)))
+    if count == 0:
+        return 0.0
+    middle = distances.shape[0] - count + (count - 1) // 2
+    return float(xp.mean(xp.sqrt(distances[middle : middle + 2 - count % 2])))
+
+
+def check_honest(gamma: Any, fitted: Any, given: Any, classes: Any) -> None:
+    """Refuse a guarantee whose conditions are known not to hold.
+
+    Not everything can be seen from here: a scaler fitted on the same rows voids it as well.
+    """
+    if classes is None:
+        raise ValueError(
+            "there is no bound for regression: the targets are scaled by the rows themselves."
+        )
+    own = isinstance(fitted, StandardKernel) and getattr(given, "gamma", None) is None
+    if own and isinstance(gamma, str):
+        raise ValueError(
+            f"gamma={gamma!r} was read off the same rows, so that no bound holds; give a number "
+            "that was chosen without them."
+        )

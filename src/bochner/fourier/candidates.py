@@ -1,0 +1,75 @@
+"""Candidate frequencies that are drawn when they are looked at, not stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from bochner.fourier.sampling import Sampling, draw_frequencies
+from bochner.kernels import SpectralKernel
+
+_BLOCK_BYTES = 2**26
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """`n` frequencies of a kernel in `d` dimensions, decided by a seed.
+
+    With 50 000 columns, 20 000 candidates would fill 8 GB. They are drawn in blocks of at most
+    64 MB, each from a seed of its own, and drawn again when they are needed again.
+
+    Attributes
+    ----------
+    kernel, sampling : as in :func:`bochner.fourier.sampling.draw_frequencies`
+    n, d : int
+        Number of candidates and of dimensions.
+    seed : int
+        Decides all of them.
+    multiple : int
+        Blocks hold a multiple of so many candidates.
+    """
+
+    kernel: SpectralKernel
+    n: int
+    d: int
+    seed: int
+    sampling: Sampling = "iid"
+    multiple: int = 1
+
+    def _slices(self) -> list[slice]:
+        width = max(_BLOCK_BYTES // (8 * self.d) // self.multiple, 1) * self.multiple
+        if self.multiple == 1:
+            width = max(width, 64)
+        return [slice(i, min(i + width, self.n)) for i in range(0, self.n, width)]
+
+    def blocks(self, dtype: Any = np.float64) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """The blocks in order: which candidates, and their frequencies, one a column."""
+        yield from self._draw(range(len(self._slices())), dtype)
+
+    def _draw(self, numbers: Any, dtype: Any) -> Iterator[tuple[slice, NDArray[Any]]]:
+        slices = self._slices()
+        seeds = RandomState(self.seed).randint(2**31 - 1, size=len(slices))
+        for number in numbers:
+            block = slices[number]
+            W = draw_frequencies(
+                self.kernel,
+                block.stop - block.start,
+                self.d,
+                sampling=self.sampling,
+                random_state=RandomState(seeds[number]),
+            )
+            yield block, W.astype(dtype, copy=False)
+
+    def take(self, index: NDArray[np.intp], dtype: Any = np.float64) -> NDArray[Any]:
+        """The frequencies of some candidates; only their blocks are drawn."""
+        chosen = np.empty((self.d, len(index)), dtype)
+        width = self._slices()[0].stop
+        for block, W in self._draw(np.unique(index // width), dtype):
+            here = (index >= block.start) & (index < block.stop)
+            chosen[:, here] = W[:, index[here] - block.start]
+        return chosen

@@ -1,0 +1,204 @@
+"""FourierFeatures: the kernel's own frequencies, drawn at random."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from bochner import engine
+from bochner.base import FeatureMap, float_dtype
+from bochner.fourier.bandwidth import resolve_kernel
+from bochner.fourier.parameters import SHARED_CONSTRAINTS
+from bochner.fourier.sampling import SAMPLINGS, Sampling, draw_frequencies
+from bochner.kernels import SpectralKernel
+
+
+class FourierFeatures(FeatureMap):
+    r"""Random Fourier features of a translation-invariant kernel.
+
+    With ``N = n_components / 2`` frequencies :math:`w_m` drawn from the Fourier transform of the
+    kernel (Bochner; Rahimi and Recht's RFF),
+
+    .. math::
+
+        \varphi(x) = N^{-1/2} \bigl[\cos \langle w_1, x \rangle, \dots,
+            \sin \langle w_1, x \rangle, \dots\bigr], \qquad
+        \varphi(x) \cdot \varphi(y) \approx k(x, y),
+
+    and :math:`\|\varphi(x)\| = 1` exactly. A linear model on these columns approximates the
+    kernel machine, at a cost linear in the number of rows.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number of output columns. Must be even when `paired`.
+    kernel : {"gaussian", "laplacian", "cauchy", "matern"} or kernel object, default="gaussian"
+        The kernel; ``"rbf"`` is another name of the gaussian. Objects are those of
+        :mod:`bochner.kernels`, or your own with ``sample(n, d, random_state)`` and ``__call__``.
+    gamma : float, "scale" or "median", default="scale"
+        As in ``exp(-gamma |x - y|^2)``. ``"scale"`` is ``1 / (n_features * X.var())``,
+        ``"median"`` makes the median distance between rows the length scale. See
+        :func:`bochner.fourier.bandwidth.resolve_kernel`. Not used by a kernel object that
+        carries its own.
+    sampling : {"auto", "iid", "orthogonal", "sobol", "halton"}, default="auto"
+        How the frequencies are drawn: see :mod:`bochner.fourier.sampling`. ``"auto"`` is
+        orthogonal for the gaussian and matern kernels, iid for the others.
+    paired : bool, default=True
+        Cosine and sine of each frequency. With False, one cosine with a random offset for each
+        of `n_components` frequencies, ``sqrt(2 / n_components) cos(<w, x> + b)``, which is what
+        scikit-learn's ``RBFSampler`` computes; at the same number of columns its error is
+        larger for the gaussian kernel.
+    n_jobs : int, default=None
+        CPU threads of `transform`. None: as many as BLAS may use; -1: all.
+    memory_budget : int, default=None
+        Bytes of scratch memory for arrays on a device; None is 256 MiB.
+    random_state : int, RandomState instance or None, default=None
+        Decides the frequencies, whatever the number of threads.
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
+        The frequencies, one a column, in the dtype of the rows given to `fit`.
+    offsets_ : ndarray of shape (n_components,) or None
+        The offsets when not `paired`.
+    kernel_ : kernel object
+        The kernel with its `gamma` as a number; call it for the exact kernel.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when they have names that are strings.
+
+    See Also
+    --------
+    sklearn.kernel_approximation.RBFSampler : Slower, unpaired, gaussian only.
+    sklearn.kernel_approximation.Nystroem : Features from landmarks of the data.
+
+    Notes
+    -----
+    `transform` returns what it is given: NumPy and sparse rows give a dense NumPy array, a
+    PyTorch or CuPy array one on the same device, a dask array a lazy dask array. Large arrays
+    can be memory-mapped.
+
+    float32 rows are computed in float32. A phase ``<w, x>`` of thousands means a kernel so
+    narrow that float32 cannot resolve it; beyond 6400 the phases of that row are computed in
+    float64, more slowly, so that the result stays right.
+
+    References
+    ----------
+    A. Rahimi and B. Recht, Random features for large-scale kernel machines, NIPS 2007.
+
+    F. X. Yu et al., Orthogonal random features, NIPS 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from bochner import FourierFeatures
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = make_pipeline(FourierFeatures(n_components=600, random_state=0),
+    ...                       RidgeClassifier(alpha=0.01))
+    >>> bool(cross_val_score(model, X, y).mean() > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "sampling": [StrOptions(set(SAMPLINGS))],
+        "paired": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 100,
+        kernel: str | SpectralKernel = "gaussian",
+        gamma: float | str = "scale",
+        sampling: Sampling = "auto",
+        paired: bool = True,
+        n_jobs: int | None = None,
+        memory_budget: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.sampling = sampling
+        self.paired = paired
+        self.n_jobs = n_jobs
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the frequencies for rows like `X`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Only the number of columns matters, and for a rule `gamma` the spread of the rows.
+        y : ignored
+            Present by convention.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_rows(X, reset=True)
+        if self.paired and self.n_components % 2:
+            raise ValueError(
+                f"n_components must be even, got {self.n_components}: each frequency gives a "
+                "cosine and a sine. Use an even number, or paired=False."
+            )
+        random_state = check_random_state(self.random_state)
+        kernel = resolve_kernel(self.kernel, self.gamma, X, random_state)
+        n_frequencies = self.n_components // 2 if self.paired else self.n_components
+        frequencies = draw_frequencies(
+            kernel,
+            n_frequencies,
+            self.n_features_in_,
+            sampling=self.sampling,
+            random_state=random_state,
+        )
+        dtype = float_dtype(X)
+        offsets = None if self.paired else random_state.uniform(0, 2 * np.pi, n_frequencies)
+        self.kernel_ = kernel
+        self.frequencies_ = frequencies.astype(dtype, copy=False)
+        self.offsets_ = None if offsets is None else offsets.astype(dtype, copy=False)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Map rows to features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, n_components)
+            Of the same kind and floating dtype as `X`.
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        return engine.features(
+            X,
+            self.frequencies_,
+            scale=(1 if self.paired else 2) ** 0.5 * self.frequencies_.shape[1] ** -0.5,
+            offset=self.offsets_,
+            n_threads=self._n_threads(),
+            memory_budget=self.memory_budget,
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.frequencies_.shape[1] * (2 if self.paired else 1))

@@ -1,0 +1,402 @@
+"""LandmarkSimilarities: one learned similarity for each of a set of landmarks."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import _fit_context
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from bochner import engine
+from bochner.base import FeatureMap, float_dtype
+from bochner.engine.operations import is_dask, is_device, is_host
+from bochner.engine.summaries import take_rows, to_numpy
+from bochner.fourier.alignment import landmark_losses
+from bochner.fourier.bandwidth import check_honest, resolve_kernel
+from bochner.fourier.candidates import Candidates
+from bochner.fourier.parameters import SHARED_CONSTRAINTS
+from bochner.fourier.posterior import gibbs_posterior
+from bochner.guarantees.alignment import Bound, tightest_landmark_bounds
+from bochner.guarantees.samples import landmark_pairs
+from bochner.kernels import SpectralKernel
+from bochner.targets import Target, TargetKind, check_labels
+
+_MANY_ROWS = 20_000  # of one class, from which k-means goes by mini-batches
+
+
+class LandmarkSimilarities(FeatureMap):
+    r"""Similarities to landmarks, each with a kernel learned for it.
+
+    Landmark :math:`x_l` with label :math:`y_l` gets `n_frequencies` frequencies of its own from
+    the kernel's Fourier transform, and a posterior over them,
+
+    .. math::
+
+        Q^l_m \propto e^{-\beta \sqrt n L_l(w_m)}, \qquad
+        \psi_l(x) = \sum_m Q^l_m \cos \langle w_m, x_l - x \rangle,
+
+    where :math:`L_l` is the alignment loss of the pairs that contain the landmark (Letarte et
+    al., PB-Landmarks). With ``posterior=None`` the features are the plain kernel
+    :math:`k(x_l, x)` (RBF-Landmarks).
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.1
+        Number of landmarks, which is the number of output columns: a number, or a share of the
+        rows between 0 and 1 (rounded up).
+    landmarks : {"kmeans", "random"} or array or (array, labels), default="kmeans"
+        Centroids of k-means within each class, rows at random, or your own points; these need
+        labels when the posterior is learned, and their number replaces `n_components`.
+    posterior : {"kl"} or None, default="kl"
+        The learned posterior, or the plain kernel.
+    beta : float, default=1.0
+        Strength of the posterior.
+    n_frequencies : int, default=64
+        Frequencies of each landmark, the paper's D. They are drawn when they are used, not
+        stored.
+    target : {"auto", "classification", "regression"}, default="auto"
+        What `y` is.
+    kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
+    random_state : int, RandomState instance or None, default=None
+        Decides landmarks and frequencies.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features_in_)
+        The landmarks.
+    landmark_labels_ : ndarray of shape (n_landmarks,)
+        Their labels. (Learned posterior only.)
+    losses_, posterior_ : ndarray of shape (n_landmarks, n_frequencies)
+        Alignment losses and posterior weights. (Learned posterior only.)
+    in_sample_ : ndarray of shape (n_landmarks,)
+        Whether the landmark is one of the rows; for k-means centroids there is no guarantee.
+    kernel_ : kernel object
+        The prior kernel.
+    classes_ : ndarray or None
+        The classes, None for regression.
+
+    See Also
+    --------
+    PosteriorFourierFeatures : One posterior for all pairs.
+    sklearn.kernel_approximation.Nystroem : Landmarks and one fixed kernel, made orthogonal.
+
+    Notes
+    -----
+    This is not a kernel map: every landmark has a similarity of its own. Duplicate landmarks are
+    kept, and differ by their frequencies.
+
+    References
+    ----------
+    G. Letarte, E. Morvant, P. Germain, Pseudo-Bayesian learning with kernel Fourier transform as
+    prior, AISTATS 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bochner import LandmarkSimilarities
+    >>> X, y = load_digits(return_X_y=True)
+    >>> LandmarkSimilarities(n_components=20, random_state=0).fit_transform(X, y).shape
+    (1797, 20)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "landmarks": [StrOptions({"kmeans", "random"}), "array-like", "sparse matrix", tuple],
+        "posterior": [StrOptions({"kl"}), None],
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        "n_frequencies": [Interval(Integral, 1, None, closed="left")],
+        "target": [StrOptions({"auto", "classification", "regression"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components: float = 0.1,
+        landmarks: Any = "kmeans",
+        posterior: Literal["kl"] | None = "kl",
+        beta: float = 1.0,
+        n_frequencies: int = 64,
+        target: TargetKind = "auto",
+        kernel: str | SpectralKernel = "gaussian",
+        gamma: float | str = "scale",
+        n_jobs: int | None = None,
+        memory_budget: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.posterior = posterior
+        self.beta = beta
+        self.n_frequencies = n_frequencies
+        self.target = target
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the landmarks and learn a posterior for each.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+        y : array-like of shape (n,)
+            Classes or numbers.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_rows(X, reset=True)
+        y = check_labels(y, X.shape[0])
+        self._n_rows = len(y)
+        target = Target.of(y, self.target)
+        if hasattr(X, "compute_chunk_sizes") and np.isnan(X.shape[0]):
+            X = X.compute_chunk_sizes()
+        random_state = check_random_state(self.random_state)
+        self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
+        self.classes_ = target.classes
+        self._place_landmarks(X, y, target, random_state)
+        if self.posterior is None:
+            return self
+        self._candidates = Candidates(
+            self.kernel_,
+            self.landmarks_.shape[0] * self.n_frequencies,
+            self.n_features_in_,
+            int(random_state.randint(2**31 - 1)),
+            multiple=self.n_frequencies,
+        )
+        self._learn(X, y, target)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Similarities of rows to the landmarks.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, n_landmarks)
+            Of the same kind and floating dtype as `X`.
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        if self.posterior is None:
+            return self._plain(X)
+        options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
+        parts = [
+            engine.grouped_waves(
+                X, W, self._coefficients[block], size=self.n_frequencies, **options
+            )
+            for block, W in self._candidates.blocks(float_dtype(X))
+        ]
+        return parts[0] if len(parts) == 1 else _side_by_side(parts)
+
+    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Bound]:
+        """Guarantees on the alignment losses of all landmarks' learned similarities together.
+
+        With probability ``1 - delta`` over the rows, every one of them holds (PAC-Bayes-kl,
+        and a union over the landmarks). It holds for all `beta` at once.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability of failure.
+        n_settings : int, default=1
+            Number of settings (of `gamma`, say) among which these rows have chosen.
+
+        Returns
+        -------
+        list of Bound
+            One for each landmark.
+        """
+        check_is_fitted(self)
+        if self.posterior is None:
+            raise ValueError("posterior=None learns nothing; there is no bound.")
+        if isinstance(self.landmarks, str) and self.landmarks == "kmeans":
+            raise ValueError(
+                "centroids of k-means depend on all rows, so that no bound holds for them; use "
+                "landmarks='random' or points of your own."
+            )
+        check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
+        m = landmark_pairs(self._n_rows, in_sample=bool(self.in_sample_.all()))
+        return tightest_landmark_bounds(
+            self.posterior_, np.clip(self.losses_, 0, 1), m, delta, n_settings=n_settings
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.landmarks_.shape[0])
+
+    def _count(self, n_rows: int) -> int:
+        n: Any = self.n_components
+        count = int(n) if isinstance(n, Integral) else int(np.ceil(n * n_rows))
+        if count > n_rows:
+            raise ValueError(
+                f"n_components={n} asks for {count} landmarks, but there are only {n_rows} rows."
+            )
+        return count
+
+    def _place_landmarks(self, X: Any, y: Any, target: Target, random_state: RandomState) -> None:
+        if isinstance(self.landmarks, str) and self.landmarks == "random":
+            count = self._count(len(y))
+            index = random_state.choice(len(y), count, replace=False)
+            index = index[np.argsort(y[index], kind="stable")]
+            points, labels = take_rows(X, index), y[index]
+            inside = np.ones(count, np.bool_)
+        elif isinstance(self.landmarks, str):
+            points, labels = _centroids(X, y, target, self._count(len(y)), random_state)
+            inside = np.zeros(len(points), np.bool_)
+        else:
+            points, labels = self._given(target)
+            inside = np.zeros(points.shape[0], np.bool_)
+        self.landmarks_, self.landmark_labels_ = points, labels
+        self.in_sample_ = inside
+
+    def _given(self, target: Target) -> tuple[Any, Any]:
+        given = self.landmarks
+        points, labels = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        points = check_array(points, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if points.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"landmarks have {points.shape[1]} columns, but X has {self.n_features_in_}."
+            )
+        if labels is None and self.posterior is not None:
+            raise ValueError(
+                "landmarks must be given as (points, labels) when the posterior is learned; "
+                "or use posterior=None."
+            )
+        if labels is None:
+            return points, None
+        labels = check_labels(labels, points.shape[0])
+        if target.classes is None:
+            return points, labels
+        target.indices(labels)  # raises for a class that y does not hold
+        order = np.argsort(labels, kind="stable")
+        return points[order], labels[order]
+
+    def _learn(self, X: Any, y: Any, target: Target) -> None:
+        D, n_landmarks = self.n_frequencies, self.landmarks_.shape[0]
+        sums = np.empty(n_landmarks * D, np.complex128)
+        at_landmark = np.empty((n_landmarks, D), np.complex128)
+        groups = target.similarities(self.landmark_labels_, y)
+        # one factor a landmark: its own scaled target (regression) or +-1
+        own = np.concatenate([factors for _, factors, _ in groups]) ** 2
+        options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
+        for block, W in self._candidates.blocks(float_dtype(X)):
+            first, stop = block.start // D, block.stop // D
+            points = self.landmarks_[first:stop]
+            points = np.asarray(points.toarray() if sparse.issparse(points) else points)
+            at_landmark[first:stop] = _own_waves(points, W.reshape(len(W), stop - first, D))
+            for positions, factors, column in groups:
+                # Labels are sorted, so the landmarks of a group are neighbours.
+                here = positions[(positions >= first) & (positions < stop)]
+                if here.size:
+                    span = slice(here[0] * D, (here[-1] + 1) * D)
+                    inner = slice(span.start - block.start, span.stop - block.start)
+                    factor = np.repeat(factors[np.isin(positions, here)], D)
+                    sums[span] = factor * to_numpy(
+                        engine.fourier_sums(X, W[:, inner], column, **options)
+                    )
+        self.losses_ = landmark_losses(
+            sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
+        )
+        self.posterior_ = gibbs_posterior(self.losses_, self.beta, len(y))
+        self._coefficients = (self.posterior_ * at_landmark).ravel()
+
+    def _plain(self, X: Any) -> Any:
+        """The kernel itself, computed on the host."""
+        if is_dask(X):
+            X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+            return X.map_blocks(
+                self._plain,
+                dtype=float_dtype(X),
+                chunks=(X.chunks[0], (self._n_features_out,)),
+                meta=np.empty((0, 0), float_dtype(X)),
+            )
+        dtype = float_dtype(X)
+        landmarks = self.landmarks_.astype(dtype)
+        values = self.kernel_(X if is_host(X) else to_numpy(X), landmarks).astype(
+            dtype, copy=False
+        )
+        if not is_device(X):
+            return values
+        from array_api_compat import array_namespace, device
+
+        return array_namespace(X).asarray(values, device=device(X))
+
+
+def _own_waves(points: NDArray[Any], W: NDArray[Any]) -> NDArray[np.complex128]:
+    """``exp(i <w, x_l>)`` for each landmark and its own frequencies, W of shape (d, l, D)."""
+    return np.exp(1j * np.einsum("ld,dlm->lm", points, W, dtype=np.float64))
+
+
+def _side_by_side(parts: list[Any]) -> Any:
+    if is_host(parts[0]):
+        return np.hstack(parts)
+    if is_dask(parts[0]):
+        import dask.array as da
+
+        return da.concatenate(parts, axis=1).rechunk({1: -1})
+    from array_api_compat import array_namespace
+
+    return array_namespace(parts[0]).concat(parts, axis=1)
+
+
+def _shares(sizes: list[int], count: int) -> list[int]:
+    """Divide `count` equally; what does not fit into a small group goes to the others."""
+    shares = [0] * len(sizes)
+    while sum(shares) < count:
+        open_groups = [i for i, size in enumerate(sizes) if shares[i] < size]
+        each, rest = divmod(count - sum(shares), len(open_groups))
+        for rank, i in enumerate(open_groups):
+            shares[i] = min(sizes[i], shares[i] + each + (rank < rest))
+    return shares
+
+
+def _centroids(
+    X: Any, y: NDArray[Any], target: Target, count: int, random_state: RandomState
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Centroids of k-means within each class (of all rows for regression), with their labels."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+
+    groups = [np.arange(len(y))] if target.classes is None else []
+    if target.classes is not None:
+        groups = [np.flatnonzero(y == c) for c in target.classes]
+    points, labels = [], []
+    for rows, share in zip(groups, _shares([len(g) for g in groups], count), strict=True):
+        if not share:
+            continue
+        own = take_rows(X, rows)
+        kind = MiniBatchKMeans if len(rows) > _MANY_ROWS else KMeans
+        clusters = kind(share, n_init=1, random_state=random_state.randint(2**31 - 1)).fit(own)
+        points.append(clusters.cluster_centers_)
+        if target.classes is None:
+            members = clusters.labels_
+            total = np.bincount(members, weights=y[rows], minlength=share)
+            labels.append(total / np.maximum(np.bincount(members, minlength=share), 1))
+        else:
+            labels.append(y[rows[:share]])
+    return np.vstack(points), np.concatenate(labels)

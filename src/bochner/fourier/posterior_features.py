@@ -1,0 +1,422 @@
+"""PosteriorFourierFeatures: the kernel's frequencies, reweighted by how they align with labels."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from bochner import engine
+from bochner.base import FeatureMap, float_dtype
+from bochner.engine.summaries import to_numpy
+from bochner.fourier.alignment import AlignmentSums, alignment_sums
+from bochner.fourier.bandwidth import check_honest, resolve_kernel
+from bochner.fourier.candidates import Candidates
+from bochner.fourier.langevin import sample_tilted_gaussian
+from bochner.fourier.parameters import SHARED_CONSTRAINTS
+from bochner.fourier.posterior import (
+    draw_with_replacement,
+    draw_without_replacement,
+    gibbs_log_weights,
+    gibbs_posterior,
+    heaviest,
+    power_log_weights,
+    power_posterior,
+)
+from bochner.guarantees.alignment import Bound, tightest_global_bound
+from bochner.kernels import Gaussian, SpectralKernel
+from bochner.targets import Target, TargetKind, check_labels
+
+_CHAINS = 100
+_STEPS = 200
+
+
+class PosteriorFourierFeatures(FeatureMap):
+    r"""Fourier features drawn from a posterior learned from the labels.
+
+    The kernel's Fourier transform is a prior over cosines. From it come `n_candidates`
+    frequencies; each has an alignment loss :math:`L_m`, the share of pairs of rows whose labels
+    its cosine gets wrong, computed for all of them in one pass. The posterior is
+    :math:`Q_m \propto e^{-\beta \sqrt n L_m}` (``divergence="kl"``; the paper's PBRFF) or the
+    weights of least loss within a chi-square distance `rho` of the prior
+    (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as LKRF). ``n_components / 2`` of
+    the candidates are drawn from it, and become cosines and sines.
+
+    It helps most with few features: on MNIST 4 against 9, ten learned frequencies do what
+    fifty random ones do. With thousands of features the difference is small.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number of output columns, even. With ``draw="with_replacement"`` repeats are merged and
+        there may be fewer.
+    divergence : {"kl", "chi2"}, default="kl"
+        Which posterior.
+    beta : float, default=10.0
+        Strength of the ``kl`` posterior. 1 is the value at which the paper's bound converges;
+        on most data that barely moves the prior.
+    rho : float, default=0.01
+        Divergence allowed to the ``chi2`` posterior, as a multiple of `n_candidates`.
+    mu : float, default=2.0
+        Order of the divergence of ``chi2``; 2 is chi-square itself.
+    n_candidates : int, default=20000
+        Candidates. They are never stored all at once.
+    draw : {"without_replacement", "with_replacement", "heaviest"}, default="without_replacement"
+        How the features are taken from the posterior. With replacement is the paper's way,
+        which wastes features when the posterior is concentrated; ``"heaviest"`` keeps the
+        candidates of largest weight, scaled by it.
+    support : {"candidates", "continuous"}, default="candidates"
+        ``"continuous"`` draws from :math:`p(w) e^{-\beta \sqrt n L(w)}` itself (the paper's
+        equation 11) with Langevin chains, without candidates. Gaussian kernel and ``kl`` only.
+        Much better with ten features or fewer; it carries no guarantee.
+    target : {"auto", "classification", "regression"}, default="auto"
+        What `y` is.
+    kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
+    random_state : int, RandomState instance or None, default=None
+        Decides the candidates and the draw.
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
+        The frequencies drawn, one a column.
+    weights_ : ndarray of shape (n_frequencies,)
+        Their weights in the kernel, summing to one.
+    losses_ : ndarray of shape (n_candidates,)
+        Alignment loss of every candidate; an uninformative one has 1/2. (Candidates only.)
+    posterior_ : ndarray of shape (n_candidates,)
+        Posterior weight of every candidate. (Candidates only.)
+    kernel_ : kernel object
+        The prior kernel.
+    classes_ : ndarray or None
+        The classes, None for regression.
+
+    See Also
+    --------
+    FourierFeatures : The prior, without labels.
+    LandmarkSimilarities : One posterior for each of many landmarks.
+
+    Notes
+    -----
+    The guarantee of :meth:`bound` is about the alignment loss of the kernel, not about the error
+    of a classifier that uses it.
+
+    References
+    ----------
+    G. Letarte, E. Morvant, P. Germain, Pseudo-Bayesian learning with kernel Fourier transform as
+    prior, AISTATS 2019.
+
+    A. Sinha and J. Duchi, Learning kernels with random features, NIPS 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bochner import PosteriorFourierFeatures
+    >>> X, y = load_digits(return_X_y=True)
+    >>> learned = PosteriorFourierFeatures(n_components=20, n_candidates=2000, random_state=0)
+    >>> learned.fit_transform(X, y).shape
+    (1797, 20)
+    >>> stronger = learned.with_posterior(beta=100.0)        # does not touch the data again
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "divergence": [StrOptions({"kl", "chi2"})],
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        "rho": [Interval(Real, 0, None, closed="left")],
+        "mu": [Interval(Real, 1, None, closed="neither")],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "draw": [StrOptions({"without_replacement", "with_replacement", "heaviest"})],
+        "support": [StrOptions({"candidates", "continuous"})],
+        "target": [StrOptions({"auto", "classification", "regression"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 100,
+        divergence: Literal["kl", "chi2"] = "kl",
+        beta: float = 10.0,
+        rho: float = 0.01,
+        mu: float = 2.0,
+        n_candidates: int = 20_000,
+        draw: Literal["without_replacement", "with_replacement", "heaviest"] = (
+            "without_replacement"
+        ),
+        support: Literal["candidates", "continuous"] = "candidates",
+        target: TargetKind = "auto",
+        kernel: str | SpectralKernel = "gaussian",
+        gamma: float | str = "scale",
+        n_jobs: int | None = None,
+        memory_budget: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.divergence = divergence
+        self.beta = beta
+        self.rho = rho
+        self.mu = mu
+        self.n_candidates = n_candidates
+        self.draw = draw
+        self.support = support
+        self.target = target
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the posterior and draw from it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+        y : array-like of shape (n,)
+            Classes or numbers.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row in the alignment loss.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_rows(X, reset=True)
+        y = check_labels(y, X.shape[0])
+        self._begin(X, Target.of(y, self.target))
+        if self.support == "continuous":
+            if sample_weight is not None:
+                raise ValueError("sample_weight needs support='candidates'.")
+            self._sample_continuous(X, y)
+            return self
+        self._look_at(X, y, sample_weight)
+        return self._choose()
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The sums are additive: parts give what `fit` on all rows gives.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see :meth:`fit`
+        classes : array-like, optional
+            All classes that will be seen. Without it, those of the first part.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        `gamma` must be a number for that to be exact: a rule looks at the first part only.
+        """
+        if self.support == "continuous":
+            raise ValueError("partial_fit needs support='candidates'.")
+        first = not hasattr(self, "_sums")
+        X = self._validate_rows(X, reset=first)
+        y = check_labels(y, X.shape[0])
+        if first:
+            labels = y if classes is None else np.unique(np.asarray(classes))
+            self._begin(X, Target.of(labels, self.target))
+        self._look_at(X, y, sample_weight)
+        return self._choose()
+
+    def with_posterior(self, **changes: Any) -> Self:
+        """The map with another posterior, from the same losses: the data is not needed.
+
+        Parameters
+        ----------
+        **changes
+            New values for `n_components`, `divergence`, `beta`, `rho`, `mu` or `draw`.
+
+        Returns
+        -------
+        PosteriorFourierFeatures
+            A fitted copy; this one is unchanged. Costs O(n_candidates).
+        """
+        check_is_fitted(self, "losses_")
+        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw"}
+        if not set(changes) <= allowed:
+            wrong = sorted(set(changes) - allowed)[0]
+            raise ValueError(
+                f"{wrong} cannot be changed without the data; only {sorted(allowed)}."
+            )
+        other = copy(self).set_params(**changes)
+        other._validate_params()
+        return other._choose()
+
+    def transform(self, X: Any) -> Any:
+        """Map rows to features; see :meth:`FourierFeatures.transform`."""
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        return engine.features(
+            X,
+            self.frequencies_,
+            scale=np.sqrt(self.weights_),
+            n_threads=self._n_threads(),
+            memory_budget=self.memory_budget,
+        )
+
+    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Bound:
+        """A guarantee on the alignment loss of the learned kernel, on new pairs of rows.
+
+        With probability ``1 - delta`` over the rows. It holds for all posteriors at once, so
+        that `beta` and `rho` may have been tuned on the same rows for free; it assumes that
+        `gamma`, and any scaling of the columns, were fixed without them.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability of failure.
+        n_settings : int, default=1
+            Number of settings (of `gamma`, say) among which these rows have chosen.
+
+        Returns
+        -------
+        Bound
+            Its value, to be compared with the 1/2 of an uninformative kernel, and its name.
+        """
+        check_is_fitted(self)
+        if self.support == "continuous":
+            raise ValueError(
+                "support='continuous' has no bound: its divergence from the prior is unknown."
+            )
+        if self._weighted:
+            raise ValueError("there is no bound for a fit with sample_weight.")
+        check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
+        return tightest_global_bound(
+            self.posterior_,
+            np.clip(self.losses_, 0, 1),
+            self._sums.n_rows,
+            delta,
+            n_settings=n_settings,
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return 2 * int(self.frequencies_.shape[1])
+
+    def _n_frequencies(self) -> int:
+        if self.n_components % 2:
+            raise ValueError(
+                f"n_components must be even, got {self.n_components}: each frequency gives a "
+                "cosine and a sine."
+            )
+        n = self.n_components // 2
+        if self.support == "candidates" and n > self.n_candidates:
+            raise ValueError(
+                f"n_components={self.n_components} needs {n} frequencies, but there are only "
+                f"n_candidates={self.n_candidates}."
+            )
+        return n
+
+    def _begin(self, X: Any, target: Target) -> None:
+        self._n_frequencies()
+        random_state = check_random_state(self.random_state)
+        self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
+        self.classes_ = target.classes
+        seeds = random_state.randint(2**31 - 1, size=2)
+        self._draw_seed = int(seeds[1])
+        self._dtype = float_dtype(X)
+        if self.support == "candidates":
+            self._candidates = Candidates(
+                self.kernel_, self.n_candidates, self.n_features_in_, int(seeds[0])
+            )
+            self._sums = AlignmentSums.empty(target, self.n_candidates)
+            self._weighted = False
+
+    def _look_at(self, X: Any, y: Any, sample_weight: Any) -> None:
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
+            self._weighted = True
+        if hasattr(X, "compute_chunk_sizes") and np.isnan(X.shape[0]):
+            X = X.compute_chunk_sizes()
+        parts = [
+            alignment_sums(
+                X,
+                y,
+                W,
+                target=self._sums.target,
+                weights=weights,
+                n_threads=self._n_threads(),
+                memory_budget=self.memory_budget,
+            ).sums
+            for _, W in self._candidates.blocks(self._dtype)
+        ]
+        self._sums = self._sums.add(np.concatenate(parts), y, weights)
+        self.losses_ = self._sums.losses()
+
+    def _choose(self) -> Self:
+        n = self._n_frequencies()
+        if self.divergence == "kl":
+            self.posterior_ = gibbs_posterior(self.losses_, self.beta, self._sums.n_rows)
+            logarithms = gibbs_log_weights(self.losses_, self.beta, self._sums.n_rows)
+        else:
+            self.posterior_ = power_posterior(self.losses_, self.rho * len(self.losses_), self.mu)
+            logarithms = power_log_weights(self.posterior_, self.losses_)
+        random_state = np.random.RandomState(self._draw_seed)
+        if self.draw == "without_replacement":
+            index = draw_without_replacement(logarithms, n, random_state)
+            weights = np.full(n, 1 / n)
+        elif self.draw == "with_replacement":
+            index, weights = draw_with_replacement(self.posterior_, n, random_state)
+        else:
+            index, weights = heaviest(self.posterior_, n)
+        self.frequencies_ = self._candidates.take(index, self._dtype)
+        self.weights_ = weights
+        return self
+
+    def _sample_continuous(self, X: Any, y: Any) -> None:
+        if self.divergence != "kl" or not isinstance(self.kernel_, Gaussian):
+            raise ValueError(
+                "support='continuous' needs divergence='kl' and the gaussian kernel, got "
+                f"divergence={self.divergence!r} and {self.kernel_!r}."
+            )
+        if self.beta >= 1000:
+            warnings.warn(
+                f"beta={self.beta:g}: the chains do not mix at this strength; the frequencies "
+                "are peaks of the posterior rather than draws from it.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        n_rows, n = len(y), self._n_frequencies()
+        A, signs = Target(self.classes_).columns_and_signs(y)
+        spread = np.sqrt(2 * self.kernel_.width)
+
+        def potential(z: Any) -> tuple[Any, Any]:
+            v, slope = engine.potential_and_gradient(
+                X,
+                (spread * z).astype(self._dtype),
+                A / n_rows,
+                signs=signs,
+                n_threads=self._n_threads(),
+                memory_budget=self.memory_budget,
+            )
+            return to_numpy(v), spread * to_numpy(slope)
+
+        strength = self.beta * np.sqrt(n_rows) * n_rows / (2 * (n_rows - 1))
+        points, _ = sample_tilted_gaussian(
+            potential,
+            (self.n_features_in_, max(_CHAINS, n)),
+            strength=strength,
+            n_steps=_STEPS,
+            random_state=np.random.RandomState(self._draw_seed),
+        )
+        self.frequencies_ = (spread * points[:, :n]).astype(self._dtype)
+        self.weights_ = np.full(n, 1 / n)

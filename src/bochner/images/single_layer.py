@@ -1,0 +1,97 @@
+"""A convolutional kernel network of one layer, made for a given number of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bochner.images.layers import PatchLayer
+from bochner.images.network import ConvolutionalKernelNetwork
+
+FEWEST_MAPS = 4
+N_PATCHES = 100_000  # that the density of patches is fitted to
+MAX_IMAGES = 2000  # that they are drawn from, and that centre and scale are estimated on
+_LARGE_PATCHES_FROM = 20  # the shorter side of an image, in pixels
+_FINE_GRID_ABOVE = 12  # the longer side
+
+
+def one_layer(n_components: int, image_shape: Sequence[int]) -> PatchLayer:
+    """The layer that has a given number of columns on images of a given shape.
+
+    Patches are 3 x 3, or 5 x 5 where both sides have at least 20 pixels. They are pooled over a
+    grid of 2 along the longer side, or 4 where it has more than 12 pixels. The columns are
+    shared by the positions of the grid.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of columns; a multiple of the positions, with at least 4 columns for each.
+    image_shape : sequence of int
+        Height, width and channels.
+
+    Returns
+    -------
+    PatchLayer
+
+    Raises
+    ------
+    ValueError
+        Where the number of columns or the images do not allow it.
+
+    Examples
+    --------
+    >>> from bochner.images.single_layer import one_layer
+    >>> layer = one_layer(128, (28, 28, 1))
+    >>> layer.patch, layer.maps, layer.stride
+    (5, 8, 6)
+    """
+    height, width = image_shape[:2]
+    patch = 5 if min(height, width) >= _LARGE_PATCHES_FROM else 3
+    if min(height, width) < patch:
+        raise ValueError(f"images of {height} x {width} pixels have no patches of 3 x 3")
+    rows, columns = height - patch + 1, width - patch + 1
+    wanted = 4 if max(height, width) > _FINE_GRID_ABOVE else 2
+    stride = -(-max(rows, columns) // wanted)
+    grid = -(-rows // stride), -(-columns // stride)
+    positions = grid[0] * grid[1]
+    maps, rest = divmod(n_components, positions)
+    if rest or maps < FEWEST_MAPS:
+        raise ValueError(
+            f"{n_components} columns are shared by a grid of {grid[0]} x {grid[1]}: a multiple of "
+            f"{positions} is needed, from {FEWEST_MAPS * positions} on"
+        )
+    return PatchLayer(patch=patch, maps=maps, stride=stride)
+
+
+def make_network(
+    *,
+    n_components: int,
+    image_shape: Sequence[int],
+    random_state: Any = None,
+    quantile: float = 0.1,
+    **parameters: Any,
+) -> ConvolutionalKernelNetwork:
+    """An unfitted network of one layer, for flat rows.
+
+    Parameters
+    ----------
+    n_components, image_shape
+        See :func:`one_layer`.
+    random_state, quantile, **parameters
+        See :class:`~bochner.ConvolutionalKernelNetwork`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bochner.images.single_layer import make_network
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> make_network(n_components=32, image_shape=(8, 8, 1)).fit_transform(X).shape
+    (1797, 32)
+    """
+    return ConvolutionalKernelNetwork(
+        layers=[one_layer(n_components, image_shape)],
+        image_shape=tuple(image_shape),
+        quantile=quantile,
+        random_state=random_state,
+        **{"n_patches": N_PATCHES, "max_images": MAX_IMAGES, **parameters},
+    )

@@ -1,0 +1,186 @@
+"""The kernel player of the game: families of functions, and the best of a family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bochner.engine.arrays import convert, namespace
+from bochner.engine.summaries import to_numpy
+from bochner.margin.sphere.harmonics import harmonics_at, sphere_area
+from bochner.margin.sphere.rows import row_blocks
+from bochner.margin.sphere.zonal import climb, starting_directions, zonal_functions, zonal_scores
+
+Float = NDArray[np.float64]
+
+_KEEP_BYTES = 2**30
+_BLOCK_ROWS = 2**13
+_TIE = 1e-9  # functions whose potentials differ by less, relatively, are equally good
+
+_STARTS = 24
+_CHAINS = 16
+_STEPS = 12
+_SEARCH_ROWS = 4000
+_NEAR = 0.9  # |cosine| above which a direction chosen before is compared with a new one
+_AS_GOOD = 0.01  # the share of the potential that may be lost by keeping to it
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A function of the family."""
+
+    index: int  # its place in the family
+    potential: float  # of the coefficients it was chosen for
+    column: Float  # its values on the rows
+
+
+class Family(Protocol):
+    """What the rounds need of either family."""
+
+    def best(self, A: Float) -> Choice:
+        """The function of largest potential, or the best one found."""
+
+
+class HarmonicFamily:
+    """All harmonics of a list, scaled to mean square one over the sphere.
+
+    Their values on the rows are kept where they fit into the memory budget, and computed anew
+    in every round otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.families import HarmonicFamily
+    >>> family = HarmonicFamily(np.eye(3), np.array([[0, 0], [1, 0], [1, 1]]))
+    >>> family.best(np.array([[0.0], [1.0], [-3.0]])).index
+    1
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        orders: NDArray[np.int64],
+        *,
+        n_threads: int | None = None,
+        memory_budget: int | None = None,
+    ) -> None:
+        self.X, self.orders = X, orders
+        self.scale = float(np.sqrt(sphere_area(X.shape[1])))
+        self.options = {"n_threads": n_threads, "memory_budget": memory_budget}
+        fits = 8 * X.shape[0] * len(orders) <= (memory_budget or _KEEP_BYTES)
+        self.blocks = list(row_blocks(X.shape[0], X.shape[0] if fits else _BLOCK_ROWS))
+        self.kept = self._values(self.blocks[0], orders) if fits else None
+
+    def _values(self, rows: slice, orders: Any) -> Any:
+        X = self.X[rows] if sparse.issparse(self.X) else self.X[rows, :]
+        return self.scale * harmonics_at(X, orders, **self.options)
+
+    def sums(self, A: Float) -> Float:
+        """Each function's sums with the columns of `A`, shape (count, k)."""
+        total = np.zeros((len(self.orders), A.shape[1]))
+        for rows in self.blocks:
+            values = self._values(rows, self.orders) if self.kept is None else self.kept
+            total += to_numpy(values.T @ convert(A[rows], values))
+        return total
+
+    def best(self, A: Float) -> Choice:
+        """The function of largest potential: exact; of equals, the first."""
+        potentials = (self.sums(A) ** 2).sum(axis=1)
+        index = int(np.argmax(potentials >= (1 - _TIE) * potentials.max()))
+        if self.kept is not None:
+            column = to_numpy(self.kept[:, index])
+        else:
+            own = self.orders[index : index + 1]
+            column = np.concatenate(
+                [to_numpy(self._values(rows, own))[:, 0] for rows in self.blocks]
+            )
+        return Choice(index, float(potentials[index]), np.asarray(column, np.float64))
+
+
+class ZonalFamily:
+    """Zonal functions of degree 1 to `max_degree` in all directions, of unit root mean square.
+
+    Directions are found by a few geodesic chains, so that the best one is the best one found.
+    Functions are listed as they are chosen. One close to the best, chosen before and nearly as
+    good, is chosen again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.families import ZonalFamily
+    >>> family = ZonalFamily(np.eye(3), 1, np.random.RandomState(0))
+    >>> choice = family.best(np.array([[1.0], [0.0], [-1.0]]))
+    >>> np.abs(family.directions[:, 0]).round(2)
+    array([0.71, 0.  , 0.71])
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        max_degree: int,
+        random_state: RandomState,
+        *,
+        n_threads: int | None = None,
+        memory_budget: int | None = None,
+    ) -> None:
+        self.X, self.max_degree, self.random_state = X, max_degree, random_state
+        self.options = {"n_threads": n_threads, "memory_budget": memory_budget}
+        self.directions: Float = np.empty((X.shape[1], 0))
+        self.degrees: NDArray[np.int64] = np.empty(0, np.int64)
+        self.scales: Float = np.empty(0)  # what gives each a unit root mean square
+        self._warm: tuple[Float, NDArray[np.int64]] = self.directions, self.degrees
+
+    def best(self, A: Float) -> Choice:
+        """The best function that the chains found; its potential is a lower estimate."""
+        direction, degree = self._search(A)
+        near = np.flatnonzero(
+            (self.degrees == degree) & (np.abs(direction @ self.directions) > _NEAR)
+        )
+        trial = np.column_stack([direction, self.directions[:, near]])
+        values = zonal_functions(self.X, trial, np.full(trial.shape[1], degree), **self.options)
+        columns = np.asarray(to_numpy(values), np.float64)
+        sizes = np.sqrt((columns**2).mean(axis=0))
+        scales = np.divide(1, sizes, out=np.zeros_like(sizes), where=sizes > 1e-10)
+        columns *= scales
+        potentials = ((columns.T @ A) ** 2).sum(axis=1)
+        again = near.size > 0 and potentials[1:].max() >= (1 - _AS_GOOD) * potentials[0]
+        best = 1 + int(np.argmax(potentials[1:])) if again else 0
+        index = int(near[best - 1]) if again else len(self.degrees)
+        if not again:
+            self.directions = np.column_stack([self.directions, direction])
+            self.degrees = np.append(self.degrees, degree)
+            self.scales = np.append(self.scales, scales[0])
+        return Choice(index, float(potentials[best]), columns[:, best])
+
+    def _search(self, A: Float) -> tuple[Float, int]:
+        X, A = self._sample(A)
+        starts = starting_directions(X, A, _STARTS, self.random_state)
+        every = np.arange(1, self.max_degree + 1)
+        directions = np.hstack([np.repeat(starts, len(every), axis=1), self._warm[0]])
+        degrees = np.concatenate([np.tile(every, starts.shape[1]), self._warm[1]])
+        scores, _ = zonal_scores(X, directions, degrees, A, **self.options)
+        chosen = np.argsort(-scores, kind="stable")[:_CHAINS]
+        degrees = degrees[chosen]
+
+        def score(Z: Float) -> tuple[Float, Float]:
+            return zonal_scores(X, Z, degrees, A, **self.options)
+
+        directions, scores = climb(score, directions[:, chosen], n_steps=_STEPS)
+        order = np.argsort(-scores, kind="stable")
+        self._warm = directions[:, order[: _CHAINS // 2]], degrees[order[: _CHAINS // 2]]
+        return directions[:, order[0]], int(degrees[order[0]])
+
+    def _sample(self, A: Float) -> tuple[Any, Float]:
+        n = self.X.shape[0]
+        if n <= _SEARCH_ROWS:
+            return self.X, A
+        index = np.sort(self.random_state.choice(n, _SEARCH_ROWS, replace=False))
+        if isinstance(self.X, np.ndarray) or sparse.issparse(self.X):
+            return self.X[index], A[index]
+        xp = namespace(self.X)
+        return xp.take(self.X, convert(index, self.X, xp.int64), axis=0), A[index]

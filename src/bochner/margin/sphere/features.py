@@ -1,0 +1,431 @@
+"""MarginHarmonicFeatures: functions on the sphere, chosen in a game against an SVM's dual."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from bochner.base import FeatureMap, float_dtype
+from bochner.engine.arrays import cast, convert, namespace
+from bochner.engine.operations import is_dask, is_host
+from bochner.engine.summaries import take_rows
+from bochner.linear.hinge import hinge_optimum
+from bochner.margin.sphere.duals import DataPlayer, DualUpdate, MarginDuals, data_player
+from bochner.margin.sphere.families import Family, HarmonicFamily, ZonalFamily
+from bochner.margin.sphere.harmonics import (
+    harmonic_orders,
+    harmonics_at,
+    largest_degree,
+    n_harmonics,
+    sphere_area,
+)
+from bochner.margin.sphere.rows import (
+    own_dtype,
+    row_blocks,
+    unit_rows,
+    wide_dtype,
+)
+from bochner.margin.sphere.zonal import zonal_functions
+from bochner.targets import Target, TargetKind, check_labels
+
+Float = NDArray[np.float64]
+
+EXACT_DIMENSIONS = 10  # up to here "auto" lists harmonics
+_ZONAL_DEGREE = 4
+_MOST_HARMONICS = 100_000
+_MOST_ROWS = 100_000  # of a dask array, brought to the host by fit
+_BLOCK_ROWS = 2**14
+_NOTHING = 1e-20  # a potential below this share of (sum |A|)^2 is rounding
+
+
+class MarginHarmonicFeatures(FeatureMap):
+    r"""Functions on the unit sphere that make the margin of a support vector machine large.
+
+    A kernel player picks, round by round, the function :math:`\phi` of largest potential
+    :math:`v(\phi) = (\sum_i \alpha_i y_i \phi(x_i))^2`; a data player answers by moving the dual
+    weights :math:`\alpha` in :math:`K = \{0 \le \alpha_i \le C, \; y \cdot \alpha = 0\}`. The
+    share of rounds that picked a function is its weight in the learned kernel (Not-So-Random
+    Features, Algorithm 2 with spherical harmonics). The functions are all spherical harmonics up
+    to a degree, or, where these are too many, zonal functions
+    :math:`P_l(\langle \zeta, x \rangle)` with directions found by geodesic ascent.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number of rounds, each of which picks one function. This is the largest possible number
+        of output columns, not the number itself: a function that is picked again becomes heavier
+        instead of a second column. ``len(get_feature_names_out())`` is the number.
+    functions : {"auto", "harmonics", "zonal"}, default="auto"
+        ``"auto"`` lists harmonics in up to 10 dimensions and takes zonal functions above.
+    max_degree : int or "auto", default="auto"
+        Largest degree. ``"auto"`` is, for harmonics, the largest of which all harmonics are
+        within `budget` (31 in three dimensions), for zonal functions 4.
+    budget : int, default=1024
+        Number of harmonics among which ``max_degree="auto"`` may choose.
+    dual_update : {"gradient", "corrective"}, default="gradient"
+        How the data player moves: one step of projected gradient ascent, or towards the dual
+        weights of a linear squared-hinge machine on the features so far. The latter needs fewer
+        rounds, and fits noise more easily in few dimensions.
+    step : float, default=0.5
+        Size of the move, up to 1. Gradient: 1 would remove the correlation of the dual weights
+        with the function just picked, but for the limits of `K`. Corrective: the share of the
+        way; 1 replaces the weights.
+    C : float, default=1.0
+        Upper limit of the dual weights, the parameter of the machine whose margin is meant. For
+        ``"corrective"``, the `C` of the squared-hinge machine (of the ridge fit in regression).
+    normalize : bool, default=True
+        Divide rows by their norms. False: rows that are not of unit norm are an error. A zero
+        row is an error in either case.
+    target : {"auto", "classification", "regression"}, default="auto"
+        What `y` is. More than two classes: one column of dual weights a class against the rest,
+        and the sum of their potentials. Regression: the residual of `y` (centred, divided by
+        its largest absolute value) takes the place of :math:`\alpha y`.
+    n_jobs, memory_budget : see :class:`FourierFeatures`
+        The values of all harmonics on all rows are kept during `fit` where they fit into
+        `memory_budget` (None: one gigabyte), and computed anew in every round otherwise.
+    random_state : int, RandomState instance or None, default=None
+        Where zonal searches start. With harmonics there is nothing random.
+    verbose : bool, default=False
+        Print the potential every ten rounds.
+
+    Attributes
+    ----------
+    orders_ : integer ndarray of shape (n_functions, n_features_in_ - 1)
+        Multi-indices of the harmonics, see
+        :func:`~bochner.margin.sphere.harmonics.harmonic_orders`,
+        in the order of their first picks. (Harmonics only.)
+    directions_ : ndarray of shape (n_features_in_, n_functions)
+        Unit vectors, one a column. (Zonal only.)
+    degrees_ : integer ndarray of shape (n_functions,)
+        Degree of each function.
+    weights_ : ndarray of shape (n_functions,)
+        Share of the rounds that picked it; they sum to one.
+    history_ : dict of ndarrays of shape (n_iter_,)
+        ``"potential"`` of each round's function, for the weights before the move. For classes
+        also ``"dual_sum"``, the sum of the dual weights, and ``"value"``, what those weights (or
+        a share `s` of them, where that is better) are worth against the kernel player's best
+        reply: the largest ``s * dual_sum - s**2 * potential / 2``. For regression
+        ``"squared_residual"``.
+    duality_gap_ : float or None
+        Estimate of how far the learned kernel is from the equilibrium: an upper limit of the
+        hinge-loss SVM's optimum with it, less the largest ``"value"``. Its scale is `C` times
+        the number of rows. With harmonics up to a degree the kernel player's reply is exact and
+        the gap an upper limit; with zonal functions it depends on how good the search was. None
+        for regression, for ``"corrective"``, and after an interruption.
+    max_degree_ : int
+        Largest degree searched.
+    n_iter_ : int
+        Rounds played; fewer than `n_components` when nothing is left to pick, or when `fit` was
+        interrupted.
+    classes_ : ndarray or None
+        The classes, None for regression.
+
+    See Also
+    --------
+    MarginFourierFeatures : The same game over cosines and sines of the whole space.
+
+    Notes
+    -----
+    A harmonic is scaled to mean square one over the sphere (the root of the area times the
+    orthonormal one), a zonal function to mean square one on the training rows; then both by the
+    root of the weight.
+
+    The learned kernel is positive, but not rotation-invariant: the harmonics of one degree get
+    different weights, so that :math:`k(x, x)` is not constant. (Theorem 2.2 of the paper says
+    otherwise.)
+
+    The search for a zonal function looks at 4000 rows, drawn anew in every round, where there are
+    more. One close by that was picked before, and has 99 % of the new one's potential on all
+    rows, is picked again instead.
+
+    Ctrl-C during `fit` ends the game early: the functions picked so far are kept, with a warning.
+
+    `fit` on a dask array brings its rows to the host, at most 100000 of them, a random sample if
+    there are more. `transform` stays lazy.
+
+    References
+    ----------
+    B. Bullins, C. Zhang, Y. Zhang, Not-So-Random Features, ICLR 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.features import MarginHarmonicFeatures
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> learned = MarginHarmonicFeatures(n_components=10).fit(X, y)
+    >>> learned.orders_[0]                      # the imaginary part of (x_1 + i x_2)^2
+    array([ 2, -2])
+    >>> learned.transform(X).shape == (200, len(learned.weights_))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "functions": [StrOptions({"auto", "harmonics", "zonal"})],
+        "max_degree": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "budget": [Interval(Integral, 1, None, closed="left")],
+        "dual_update": [StrOptions({"gradient", "corrective"})],
+        "step": [Interval(Real, 0, 1, closed="right")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "normalize": ["boolean"],
+        "target": [StrOptions({"auto", "classification", "regression"})],
+        "n_jobs": [None, Integral],
+        "memory_budget": [None, Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 100,
+        functions: Literal["auto", "harmonics", "zonal"] = "auto",
+        max_degree: int | Literal["auto"] = "auto",
+        budget: int = 1024,
+        dual_update: DualUpdate = "gradient",
+        step: float = 0.5,
+        C: float = 1.0,
+        normalize: bool = True,
+        target: TargetKind = "auto",
+        n_jobs: int | None = None,
+        memory_budget: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.functions = functions
+        self.max_degree = max_degree
+        self.budget = budget
+        self.dual_update = dual_update
+        self.step = step
+        self.C = C
+        self.normalize = normalize
+        self.target = target
+        self.n_jobs = n_jobs
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> Self:
+        """Play the game.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+        y : array-like of shape (n,)
+            Classes or numbers.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_rows(X, reset=True)
+        y = check_labels(y, X.shape[0])
+        target = Target.of(y, self.target)
+        if self.n_features_in_ < 2:
+            raise ValueError(
+                "n_features=1: the sphere of one dimension is two points; at least two columns "
+                "are required."
+            )
+        random_state = check_random_state(self.random_state)
+        if is_dask(X):
+            X, y = _on_host(X, y, random_state)
+        self.classes_ = target.classes
+        self.max_degree_ = self._degree()
+        player = data_player(target, y, self.dual_update, C=self.C, step=self.step)
+        family = self._family(X, random_state)
+        self._play(family, player)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Map rows to the chosen functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, n_functions)
+            Of the same kind and floating dtype as `X`; lazy when `X` is a dask array.
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        if not is_dask(X):
+            return self._map(X)
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        dtype = float_dtype(X)
+        return X.map_blocks(
+            self._map,
+            dtype=dtype,
+            chunks=(X.chunks[0], (self._n_features_out,)),
+            meta=np.empty((0, 0), dtype) if is_host(X._meta) else X._meta,
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_)
+
+    def _uses_harmonics(self) -> bool:
+        if self.functions == "auto":
+            return bool(self.n_features_in_ <= EXACT_DIMENSIONS)
+        return self.functions == "harmonics"
+
+    def _degree(self) -> int:
+        d = self.n_features_in_
+        if not self._uses_harmonics():
+            return _ZONAL_DEGREE if self.max_degree == "auto" else int(self.max_degree)
+        if self.max_degree == "auto":
+            degree = largest_degree(d, self.budget)
+            if degree < 1:
+                raise ValueError(
+                    f"budget={self.budget} is less than the {d + 1} harmonics up to degree 1 in "
+                    f"{d} dimensions; use a larger budget or functions='zonal'."
+                )
+            return degree
+        degree = int(self.max_degree)
+        count = sum(n_harmonics(d, low) for low in range(degree + 1))
+        if count > _MOST_HARMONICS:
+            raise ValueError(
+                f"max_degree={degree} means {count} harmonics in {d} dimensions, at most "
+                f"{_MOST_HARMONICS} are accepted; use a smaller degree or functions='zonal'."
+            )
+        return degree
+
+    def _family(self, X: Any, random_state: RandomState) -> Family:
+        options: dict[str, Any] = {
+            "n_threads": self._n_threads(),
+            "memory_budget": self.memory_budget,
+        }
+        if self._uses_harmonics():
+            wide = np.float64 if is_host(X) else wide_dtype(X)
+            rows = unit_rows(X, wide, normalize=self.normalize)
+            orders = harmonic_orders(self.n_features_in_, self.max_degree_)
+            return HarmonicFamily(rows, orders, **options)
+        rows = unit_rows(X, own_dtype(X), normalize=self.normalize)
+        return ZonalFamily(rows, self.max_degree_, random_state, **options)
+
+    def _play(self, family: Family, player: DataPlayer) -> None:
+        picks: dict[int, int] = {}  # how often, in the order of first picks
+        columns: list[Float] = []
+        history: list[dict[str, float]] = []
+        interrupted = False
+
+        def features() -> Float:
+            counts = np.array(list(picks.values()))
+            return np.column_stack(columns) * np.sqrt(counts / counts.sum())
+
+        try:
+            for turn in range(self.n_components):
+                A = player.coefficients
+                choice = family.best(A)
+                if not choice.potential > _NOTHING * np.abs(A).sum() ** 2:
+                    if picks:
+                        break
+                    warnings.warn(
+                        "no function tells the labels apart on these rows; the map holds one "
+                        "that does not either.",
+                        ConvergenceWarning,
+                        stacklevel=4,
+                    )
+                history.append({"potential": choice.potential, **player.terms(choice.potential)})
+                if choice.index not in picks:
+                    columns.append(choice.column)
+                picks[choice.index] = picks.get(choice.index, 0) + 1
+                if self.verbose and turn % 10 == 0:
+                    print(
+                        f"round {turn}: potential {choice.potential:.6g}, {len(picks)} functions"
+                    )
+                player.move(choice.column, features)
+        except KeyboardInterrupt:
+            if not picks:
+                raise
+            interrupted = True
+            warnings.warn(
+                f"interrupted in round {len(history)} of {self.n_components}; the "
+                f"{len(picks)} functions picked so far are kept.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self._keep(family, picks, history)
+        self.duality_gap_ = None
+        if isinstance(player, MarginDuals) and player.update == "gradient" and not interrupted:
+            upper = hinge_optimum(features(), player.signs, player.C)
+            self.duality_gap_ = upper - float(self.history_["value"].max())
+
+    def _keep(
+        self, family: Family, picks: dict[int, int], history: list[dict[str, float]]
+    ) -> None:
+        index, counts = np.array(list(picks)), np.array(list(picks.values()))
+        self.weights_ = counts / counts.sum()
+        self.n_iter_ = len(history)
+        self.history_ = {name: np.array([entry[name] for entry in history]) for name in history[0]}
+        if isinstance(family, HarmonicFamily):
+            self.orders_ = family.orders[index]
+            self.degrees_ = np.abs(self.orders_[:, 0])
+            self._scales = np.full(len(index), np.sqrt(sphere_area(self.n_features_in_)))
+        elif isinstance(family, ZonalFamily):
+            self.directions_ = family.directions[:, index]
+            self.degrees_ = family.degrees[index]
+            self._scales = family.scales[index]
+
+    def _map(self, X: Any) -> Any:
+        """The functions on rows that are not lazy."""
+        own = own_dtype(X)
+        blocks = list(row_blocks(X.shape[0], _BLOCK_ROWS))
+        if not is_host(X):
+            parts = [self._map_block(X[rows, :], rows.start, own) for rows in blocks]
+            return parts[0] if len(parts) == 1 else namespace(X).concat(parts, axis=0)
+        result = np.empty((X.shape[0], self._n_features_out), own)
+        for rows in blocks:
+            result[rows] = self._map_block(X[rows], rows.start, own)
+        return result
+
+    def _map_block(self, X: Any, first: int, own: Any) -> Any:
+        exact = self._uses_harmonics()
+        if exact and sparse.issparse(X):
+            X = X.toarray()
+        dtype = wide_dtype(X) if exact else own
+        rows = unit_rows(X, dtype, normalize=self.normalize, first=first)
+        options: dict[str, Any] = {
+            "n_threads": self._n_threads(),
+            "memory_budget": self.memory_budget,
+        }
+        if exact:
+            values = harmonics_at(rows, self.orders_, **options)
+        else:
+            values = zonal_functions(rows, self.directions_, self.degrees_, **options)
+        scale = convert(np.sqrt(self.weights_) * self._scales, values)
+        return cast(values * scale, own)
+
+
+def _on_host(X: Any, y: NDArray[Any], random_state: RandomState) -> tuple[Any, NDArray[Any]]:
+    """Rows of a dask array, or a sample of them where there are too many."""
+    if np.isnan(X.shape[0]):
+        X = X.compute_chunk_sizes()
+        y = check_labels(y, X.shape[0])
+    index = np.arange(len(y))
+    if len(y) > _MOST_ROWS:
+        index = np.sort(random_state.choice(len(y), _MOST_ROWS, replace=False))
+    rows = take_rows(X, index)
+    return rows if np.dtype(rows.dtype).kind == "f" else rows.astype(np.float64), y[index]

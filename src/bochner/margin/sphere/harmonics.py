@@ -1,0 +1,378 @@
+r"""Real orthonormal spherical harmonics in any dimension, without angles.
+
+With partial radii :math:`r_j^2 = x_1^2 + \dots + x_j^2`, a harmonic of :math:`S^{d-1}` is a
+product of one factor a dimension,
+
+.. math::
+
+    H_0 = \tfrac{1}{\sqrt{2 \pi}}, \quad
+    H_{m}, H_{-m} = \tfrac{1}{\sqrt \pi}\, \mathrm{Re}, \mathrm{Im}\, (x_1 + i x_2)^m, \qquad
+    H_{\dots, k, l} = q^{(j, k)}_{l - k}(x_j, r_j)\, H_{\dots, k} \quad (j = 3, \dots, d),
+
+where :math:`q_n` are the orthonormal Gegenbauer polynomials of parameter
+:math:`\lambda = k + (j - 2) / 2`, made homogeneous so that nothing is divided by a radius that
+may be zero at a pole:
+
+.. math::
+
+    q_0 = \Bigl(\tfrac{\sqrt \pi\, \Gamma(\lambda + 1/2)}{\Gamma(\lambda + 1)}\Bigr)^{-1/2}, \quad
+    q_{n+1} = \frac{x\, q_n - a_n r^2 q_{n-1}}{a_{n+1}}, \quad
+    a_n^2 = \frac{n (n - 1 + 2 \lambda)}{4 (n - 1 + \lambda)(n + \lambda)}.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import gammaln
+
+from bochner.engine.arrays import convert, namespace
+from bochner.engine.threads import default_threads, ordered_map
+from bochner.margin.sphere.rows import dense, own_dtype, row_blocks, wide_dtype
+
+Integers = NDArray[np.int64]
+
+_HOST_BYTES = 2**22  # of a block of rows: stays in cache
+_DEVICE_BYTES = 2**28
+
+
+def sphere_area(d: int) -> float:
+    r"""Surface area :math:`2 \pi^{d/2} / \Gamma(d/2)` of the unit sphere of :math:`R^d`.
+
+    Examples
+    --------
+    >>> from bochner.margin.sphere.harmonics import sphere_area
+    >>> round(sphere_area(3) / 3.141592653589793, 12)
+    4.0
+    """
+    _check_dimension(d)
+    return 2 * math.exp(d / 2 * math.log(math.pi) - math.lgamma(d / 2))
+
+
+def n_harmonics(d: int, degree: int) -> int:
+    r"""Number :math:`N(d, l) = \binom{d+l-1}{l} - \binom{d+l-3}{l-2}` of harmonics of a degree.
+
+    Examples
+    --------
+    >>> from bochner.margin.sphere.harmonics import n_harmonics
+    >>> n_harmonics(3, 31), n_harmonics(784, 2)
+    (63, 307719)
+    """
+    _check_dimension(d)
+    if degree < 0:
+        raise ValueError(f"degree must be at least 0, got {degree}.")
+    fewer = math.comb(d + degree - 3, degree - 2) if degree >= 2 else 0
+    return math.comb(d + degree - 1, degree) - fewer
+
+
+def largest_degree(d: int, budget: int) -> int:
+    """The largest degree such that all harmonics up to it are at most `budget` many.
+
+    Examples
+    --------
+    >>> from bochner.margin.sphere.harmonics import largest_degree
+    >>> largest_degree(3, 1024), largest_degree(10, 1024)
+    (31, 4)
+    """
+    if budget < 1:
+        raise ValueError(f"budget must be at least 1, got {budget}.")
+    degree, count = 0, 1
+    while (count := count + n_harmonics(d, degree + 1)) <= budget:
+        degree += 1
+    return degree
+
+
+def harmonic_orders(d: int, max_degree: int) -> Integers:
+    r"""The multi-indices :math:`(l_{d-1}, \dots, l_2, l_1)` of all harmonics up to a degree.
+
+    They satisfy :math:`l_{d-1} \ge \dots \ge l_2 \ge |l_1|`. The first is the degree (for
+    ``d = 2`` its absolute value is); the last is signed: positive for the real part (cosine),
+    negative for the imaginary part (sine) of :math:`(x_1 + i x_2)^{|l_1|}`.
+
+    Parameters
+    ----------
+    d : int
+        Dimension of the space, at least 2.
+    max_degree : int
+        Largest degree.
+
+    Returns
+    -------
+    integer array of shape (count, d - 1)
+        Sorted by degree, then by :math:`l_{d-2}`, and so on to :math:`|l_1|`; of two that differ
+        in sign only, the positive one first. So those up to a smaller degree come first.
+
+    Examples
+    --------
+    >>> from bochner.margin.sphere.harmonics import harmonic_orders
+    >>> harmonic_orders(3, 1).tolist()
+    [[0, 0], [1, 0], [1, 1], [1, -1]]
+    """
+    _check_dimension(d)
+    if max_degree < 0:
+        raise ValueError(f"max_degree must be at least 0, got {max_degree}.")
+    exact = [np.array([[m], [-m]][: 1 + (m > 0)], np.int64) for m in range(max_degree + 1)]
+    for _ in range(3, d + 1):
+        upto = np.vstack(exact)
+        ends = np.cumsum([len(orders) for orders in exact])
+        exact = [
+            np.hstack([np.full((end, 1), degree), upto[:end]]) for degree, end in enumerate(ends)
+        ]
+    return np.vstack(exact)
+
+
+def harmonics(
+    X: Any, max_degree: int, *, n_threads: int | None = None, memory_budget: int | None = None
+) -> Any:
+    """All harmonics up to a degree, in the order of :func:`harmonic_orders`.
+
+    Parameters
+    ----------
+    X, n_threads, memory_budget : see :func:`harmonics_at`
+    max_degree : int
+        Largest degree.
+
+    Returns
+    -------
+    array of shape (n, count)
+
+    Examples
+    --------
+    The squares of all harmonics of a degree add up to a constant, their number over the area:
+
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.harmonics import harmonics
+    >>> Y = harmonics(np.array([[0.0, 0.0, 1.0], [0.6, 0.0, 0.8]]), 2)
+    >>> (4 * np.pi * (Y[:, 4:] ** 2).sum(axis=1)).round(12)
+    array([5., 5.])
+    """
+    orders = harmonic_orders(X.shape[1], max_degree)
+    return harmonics_at(X, orders, n_threads=n_threads, memory_budget=memory_budget)
+
+
+def harmonics_at(
+    X: Any, orders: Any, *, n_threads: int | None = None, memory_budget: int | None = None
+) -> Any:
+    """Chosen harmonics, orthonormal with respect to the surface measure of the sphere.
+
+    Factors that several of them share are computed once. The arithmetic is in float64 where the
+    device has it, because the recursion over hundreds of degrees needs the range and loses a few
+    digits; the result is rounded to the dtype of `X`.
+
+    Parameters
+    ----------
+    X : NumPy array, CSR matrix or array-API array of shape (n, d)
+        Rows of unit norm (not checked). On other rows the functions are the homogeneous
+        harmonic polynomials that continue the harmonics.
+    orders : integer array of shape (count, d - 1)
+        Multi-indices as in :func:`harmonic_orders`, in any order.
+    n_threads : int, optional
+        CPU threads; by default as many as BLAS may use.
+    memory_budget : int, optional
+        Bytes of scratch memory, a thread on the CPU.
+
+    Returns
+    -------
+    array of shape (n, count)
+        Of the same kind, device and floating dtype as `X`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.harmonics import harmonics_at
+    >>> pole = np.array([[0.0, 0.0, 1.0]])
+    >>> (harmonics_at(pole, [[1, 0], [100, 0]]) ** 2 * 4 * np.pi).round(9)
+    array([[  3., 201.]])
+    """
+    d = X.shape[1]
+    orders = _check_orders(orders, d)
+    plan = _plan(orders)
+    width = plan.width + len(orders) + 4 * d
+    host = isinstance(X, np.ndarray) or sparse.issparse(X)
+    height = max(16, (memory_budget or (_HOST_BYTES if host else _DEVICE_BYTES)) // (8 * width))
+    blocks = list(row_blocks(X.shape[0], height))
+    if host:
+        result = np.empty((X.shape[0], len(orders)), own_dtype(X))
+
+        def work(rows: slice) -> None:
+            block = np.asarray(dense(X[rows]), np.float64)
+            result[rows] = _evaluate(block, plan).T
+
+        for _ in ordered_map(work, blocks, n_threads or default_threads()):
+            pass
+        return result
+    xp, X = namespace(X), dense(X)
+    wide, own = wide_dtype(X), own_dtype(X)
+    plan = plan.beside(X, wide)
+    parts = [
+        xp.astype(_evaluate(xp.astype(X[rows, :], wide), plan), own, copy=False).T
+        for rows in blocks
+    ]
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What one dimension contributes: polynomials ``q``, and which products are wanted.
+
+    The polynomials are computed for all ``k`` at once. Those are sorted so that the ones whose
+    recursion goes furthest come first, and step ``n`` needs the first few only.
+    """
+
+    first: Any  # (K, 1): q_0
+    steps: list[tuple[Any, Any]]  # a_n (None for n = 0) and a_{n+1}, of shape (active, 1)
+    pairs: Any  # (P,): which polynomial, as a row of all of them on top of each other
+    parents: Any  # (P,): which function of the dimension below
+    width: int  # numbers of scratch memory, a row of X
+
+    def beside(self, X: Any, dtype: Any) -> _Level:
+        def real(values: Any) -> Any:
+            return None if values is None else convert(values, X, dtype)
+
+        return _Level(
+            real(self.first),
+            [(real(a), real(b)) for a, b in self.steps],
+            convert(self.pairs, X, namespace(X).int64),
+            convert(self.parents, X, namespace(X).int64),
+            self.width,
+        )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The first two dimensions, and the levels from there up."""
+
+    highest: int  # power of x_1 + i x_2
+    powers: Any  # (P,): which real part, or highest + 1 and which imaginary part
+    factors: Any  # (P, 1)
+    levels: list[_Level]
+
+    @property
+    def width(self) -> int:
+        return 2 * self.highest + 2 + max([level.width for level in self.levels], default=0)
+
+    def beside(self, X: Any, dtype: Any) -> _Plan:
+        return _Plan(
+            self.highest,
+            convert(self.powers, X, namespace(X).int64),
+            convert(self.factors, X, dtype),
+            [level.beside(X, dtype) for level in self.levels],
+        )
+
+
+def _plan(orders: Integers) -> _Plan:
+    """The levels from the top down, each with only the functions that the next one needs."""
+    levels: list[_Level] = []
+    while orders.shape[1] > 1:
+        below, parents = np.unique(orders[:, 1:], axis=0, return_inverse=True)
+        levels.append(_gegenbauer_level(orders, np.ravel(parents), len(below)))
+        orders = below
+    m = orders[:, 0]
+    highest = int(np.abs(m).max())
+    return _Plan(
+        highest,
+        np.where(m < 0, highest + 1, 0) + np.abs(m),
+        np.where(m == 0, 1 / math.sqrt(2 * math.pi), 1 / math.sqrt(math.pi))[:, None],
+        levels[::-1],
+    )
+
+
+def _gegenbauer_level(orders: Integers, parents: Integers, n_below: int) -> _Level:
+    j = orders.shape[1] + 1
+    k, n = np.abs(orders[:, 1]), orders[:, 0] - np.abs(orders[:, 1])
+    values, which = np.unique(k, return_inverse=True)
+    longest = np.zeros(len(values), np.int64)
+    np.maximum.at(longest, which, n)
+    order = np.argsort(-longest, kind="stable")
+    rank = np.argsort(order)[which]
+    longest, lam = longest[order], values[order] + (j - 2) / 2
+    active = [int(np.count_nonzero(longest >= step)) for step in range(longest[0] + 1)]
+    offsets = np.concatenate([[0], np.cumsum(active)])
+
+    def a(step: int, count: int) -> Any:
+        c = lam[:count, None]
+        return np.sqrt(step * (step - 1 + 2 * c) / (4 * (step - 1 + c) * (step + c)))
+
+    log_square = 0.5 * math.log(math.pi) + gammaln(lam + 0.5) - gammaln(lam + 1)
+    return _Level(
+        np.exp(-0.5 * log_square)[:, None],
+        [
+            (a(step, count) if step else None, a(step + 1, count))
+            for step, count in enumerate(active[1:])
+        ],
+        offsets[n] + rank,
+        parents,
+        int(offsets[-1]) + n_below + 2 * len(orders),
+    )
+
+
+def _evaluate(X: Any, plan: _Plan) -> Any:
+    """Functions by rows, shape (count, n): the rows of `X` lie next to each other in memory."""
+    xp = namespace(X)
+    columns = [xp.asarray(X[:, j], copy=True) for j in range(X.shape[1])]
+    values = _powers(xp, columns[0], columns[1], plan.highest)
+    values = plan.factors * xp.take(values, plan.powers, axis=0)
+    square = columns[0] ** 2 + columns[1] ** 2
+    for x, level in zip(columns[2:], plan.levels, strict=True):
+        square = square + x**2
+        polynomials = _gegenbauer(xp, x, square, level)
+        values = xp.take(polynomials, level.pairs, axis=0) * xp.take(values, level.parents, axis=0)
+    return values
+
+
+def _powers(xp: Any, x: Any, y: Any, highest: int) -> Any:
+    """Real, then imaginary parts of ``(x + i y)^m`` for m = 0 .. highest."""
+    real, imaginary = [xp.ones_like(x)], [xp.zeros_like(x)]
+    for _ in range(highest):
+        c, s = real[-1], imaginary[-1]
+        real.append(c * x - s * y)
+        imaginary.append(s * x + c * y)
+    return xp.stack(real + imaginary, axis=0)
+
+
+def _gegenbauer(xp: Any, x: Any, square: Any, level: _Level) -> Any:
+    """All polynomials of a level, those of one ``n`` after those of another."""
+    current = level.first * xp.ones_like(x)[None, :]
+    found, previous = [current], current
+    for a, b in level.steps:
+        count = b.shape[0]
+        following = x * current[:count, :]
+        if a is not None:
+            following = following - a * square * previous[:count, :]
+        previous, current = current, following / b
+        found.append(current)
+    return xp.concat(found, axis=0)
+
+
+def _check_dimension(d: int) -> None:
+    if d < 2:
+        raise ValueError(f"d must be at least 2: the sphere of R^1 is two points; got {d}.")
+
+
+def _check_orders(orders: Any, d: int) -> Integers:
+    _check_dimension(d)
+    orders = np.asarray(orders)
+    if (
+        orders.ndim != 2
+        or orders.shape[1] != d - 1
+        or orders.dtype.kind not in "iu"
+        or not len(orders)
+    ):
+        raise ValueError(
+            f"orders must be integers of shape (count, {d - 1}), at least one, for rows with {d} "
+            f"columns, got {orders.dtype} of shape {orders.shape}."
+        )
+    orders = orders.astype(np.int64)
+    sizes = np.hstack([orders[:, :-1], np.abs(orders[:, -1:])])
+    wrong = ((np.diff(sizes, axis=1) > 0).any(axis=1)) | (sizes < 0).any(axis=1)
+    if wrong.any():
+        raise ValueError(
+            "orders must be (l_{d-1}, .., l_2, l_1) with l_{d-1} >= .. >= l_2 >= |l_1|, got "
+            f"{tuple(orders[np.argmax(wrong)].tolist())}."
+        )
+    return orders

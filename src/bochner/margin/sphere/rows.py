@@ -1,0 +1,127 @@
+"""Rows on the unit sphere, wherever they are: dense, sparse, or on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import inplace_csr_row_scale
+
+from bochner.engine.arrays import namespace
+
+TOLERANCE = 1e-5  # how far from one the norm of a "unit" row may be; float32 rows are within 1e-6
+
+
+def wide_dtype(X: Any) -> Any:
+    """float64 of the namespace of `X`, or float32 where the device has no float64."""
+    if isinstance(X, np.ndarray):
+        return np.float64
+    from array_api_compat import device
+
+    xp = namespace(X)
+    available = xp.__array_namespace_info__().dtypes(device=device(X))
+    return xp.float64 if "float64" in available else xp.float32
+
+
+def own_dtype(X: Any) -> Any:
+    """The dtype of results for the rows `X`: float32 for float32 and below, else float64."""
+    if isinstance(X, np.ndarray) or sparse.issparse(X):
+        return np.float32 if X.dtype in (np.float32, np.float16) else np.float64
+    xp = namespace(X)
+    if xp.isdtype(X.dtype, "real floating") and X.dtype != xp.float64:
+        return xp.float32
+    return wide_dtype(X)
+
+
+def row_blocks(n_rows: int, height: int) -> Iterator[slice]:
+    """Slices of `height` rows, the last one perhaps shorter."""
+    for first in range(0, n_rows, height):
+        yield slice(first, min(first + height, n_rows))
+
+
+def dense(X: Any) -> Any:
+    """A block of rows as a dense array; PyTorch's are taken out of its gradient tape."""
+    if sparse.issparse(X):
+        return X.toarray()
+    return X.detach() if hasattr(X, "detach") else X
+
+
+def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> Any:
+    """Rows divided by their norms, in `dtype`; the input is not changed.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Rows.
+    dtype : dtype of the namespace of `X`
+        Of the result, and of the arithmetic.
+    normalize : bool, default=True
+        False: the rows must have unit norm already, and are returned as they are.
+    first : int, default=0
+        Number of the first row, for error messages about a part of the rows.
+
+    Returns
+    -------
+    array or CSR matrix of shape (n, d)
+
+    Raises
+    ------
+    ValueError
+        For a zero row, which has no direction, or, with ``normalize=False``, for a row whose
+        norm is not one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.rows import unit_rows
+    >>> unit_rows(np.array([[3e200, 4e200], [0.0, -1e-200]]), np.float64)
+    array([[ 0.6,  0.8],
+           [ 0. , -1. ]])
+    """
+    if sparse.issparse(X):
+        return _unit_sparse(X, dtype, normalize, first)
+    xp, X = namespace(X), dense(X)
+    X = xp.astype(X, dtype, copy=False)
+    if not normalize:
+        _check_norms(xp.linalg.vector_norm(X, axis=1), xp, first)
+        return X
+    # Divided by the largest entry first: squares of very large or small numbers are not numbers.
+    largest = xp.max(xp.abs(X), axis=1, keepdims=True)
+    _check_not_zero(largest, xp, first)
+    X = X / largest
+    return X / xp.linalg.vector_norm(X, axis=1, keepdims=True)
+
+
+def _unit_sparse(X: Any, dtype: Any, normalize: bool, first: int) -> Any:
+    X = X.tocsr().astype(dtype)  # astype makes a copy
+    if normalize:
+        largest = abs(X).max(axis=1).toarray().ravel()
+        _check_not_zero(largest, np, first)
+        inplace_csr_row_scale(X, (1 / largest).astype(dtype))
+    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    if normalize:
+        inplace_csr_row_scale(X, (1 / norms).astype(dtype))
+    else:
+        _check_norms(norms, np, first)
+    return X
+
+
+def _check_not_zero(largest: Any, xp: Any, first: int) -> None:
+    if not bool(xp.all(largest > 0)):
+        row = int(xp.argmin(xp.reshape(largest, (-1,))))
+        raise ValueError(
+            f"row {first + row} of X is zero: it has no direction and cannot be put on the "
+            "sphere. Leave such rows out, or add a column of ones."
+        )
+
+
+def _check_norms(norms: Any, xp: Any, first: int) -> None:
+    off = xp.abs(norms - 1)
+    if not bool(xp.all(off <= TOLERANCE)):
+        row = int(xp.argmax(off))
+        raise ValueError(
+            f"normalize=False needs rows of unit norm, but row {first + row} of X has norm "
+            f"{float(norms[row]):g}; use normalize=True."
+        )

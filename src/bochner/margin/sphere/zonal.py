@@ -1,0 +1,386 @@
+r"""Zonal functions :math:`P_l(\langle \zeta, x \rangle)`, and the search for good directions.
+
+In many dimensions there are far too many harmonics to list. The span of those of degree `l` is
+also the span of the zonal functions of that degree, which need one direction each: :math:`P_l`
+is the Legendre polynomial of dimension `d`,
+
+.. math::
+
+    P_0 = 1, \quad P_1 = t, \quad
+    (l + d - 2)\, P_{l+1} = (2 l + d - 2)\, t\, P_l - l\, P_{l-1}, \qquad P_l(1) = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bochner.engine.arrays import convert, namespace
+from bochner.engine.summaries import take_rows, to_numpy
+from bochner.engine.threads import default_threads, ordered_map
+from bochner.margin.sphere.rows import own_dtype, row_blocks
+
+Float = NDArray[np.float64]
+
+_HOST_BYTES = 2**22
+_DEVICE_BYTES = 2**28
+_SMALLEST = 1e-20  # a mean square below this is rounding: the function is zero on these rows
+
+
+def legendre(t: Any, max_degree: int, d: int) -> Iterator[tuple[Any, Any]]:
+    """Values and derivatives of the Legendre polynomials of dimension `d`, degree by degree.
+
+    Parameters
+    ----------
+    t : array
+        Points in [-1, 1].
+    max_degree : int
+        Last degree.
+    d : int
+        Dimension, at least 2; 3 gives the ordinary Legendre and 2 the Chebyshev polynomials.
+
+    Yields
+    ------
+    value, derivative : arrays of the shape of `t`
+        Of degree 0, 1, ..., `max_degree`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.zonal import legendre
+    >>> [(float(p), float(q)) for p, q in legendre(np.asarray(0.5), 2, d=3)]
+    [(1.0, 0.0), (0.5, 1.0), (-0.125, 1.5)]
+    """
+    if d < 2:
+        raise ValueError(f"d must be at least 2: the sphere of R^1 is two points; got {d}.")
+    xp = namespace(t)
+    before, before_slope = xp.ones_like(t), xp.zeros_like(t)
+    yield before, before_slope
+    if max_degree < 1:
+        return
+    value, slope = t, xp.ones_like(t)
+    yield value, slope
+    for degree in range(1, max_degree):
+        up, back = (2 * degree + d - 2) / (degree + d - 2), degree / (degree + d - 2)
+        following = up * t * value - back * before
+        following_slope = up * (value + t * slope) - back * before_slope
+        before, before_slope = value, slope
+        value, slope = following, following_slope
+        yield value, slope
+
+
+def zonal_functions(
+    X: Any,
+    directions: Any,
+    degrees: Any,
+    *,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> Any:
+    r"""The functions :math:`P_{l_j}(\langle \zeta_j, x_i \rangle)`.
+
+    Parameters
+    ----------
+    X : NumPy array, CSR matrix or array-API array of shape (n, d)
+        Rows of unit norm (not checked).
+    directions : array of shape (d, m)
+        Directions of unit norm, one a column.
+    degrees : integer array of shape (m,)
+        Degree of each.
+    n_threads : int, optional
+        CPU threads; by default as many as BLAS may use.
+    memory_budget : int, optional
+        Bytes of scratch memory, a thread on the CPU.
+
+    Returns
+    -------
+    array of shape (n, m)
+        Of the same kind, device and floating dtype as `X`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.zonal import zonal_functions
+    >>> zonal_functions(np.eye(3), np.array([[1.0], [0.0], [0.0]]), [2])
+    array([[ 1. ],
+           [-0.5],
+           [-0.5]])
+    """
+    scan = _Scan(X, directions, degrees, n_threads, memory_budget)
+
+    def work(rows: slice) -> Any:
+        return scan.functions(rows)[0]
+
+    parts = list(scan.over(work))
+    return parts[0] if len(parts) == 1 else scan.xp.concat(parts, axis=0)
+
+
+def zonal_scores(
+    X: Any,
+    directions: Any,
+    degrees: Any,
+    A: Any,
+    *,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> tuple[Float, Float]:
+    r"""The score of zonal functions and its gradient with respect to the directions.
+
+    .. math::
+
+        s(\zeta) = \sum_k \Bigl(\sum_i A_{ik} P_l(\langle \zeta, x_i \rangle)\Bigr)^2 \Big/
+            \frac1n \sum_i P_l(\langle \zeta, x_i \rangle)^2,
+
+    the Fourier potential's like on the sphere: what the function, scaled to unit root mean
+    square on the rows, has in common with the coefficients. A function that vanishes on all rows
+    has score zero.
+
+    Parameters
+    ----------
+    X, directions, degrees, n_threads, memory_budget : see :func:`zonal_functions`
+    A : array of shape (n,) or (n, k)
+        Coefficients, on the host.
+
+    Returns
+    -------
+    scores : float64 array of shape (m,)
+    gradient : float64 array of shape (d, m)
+        In the space around the sphere; its tangent part is what matters.
+
+    Notes
+    -----
+    Arrays of a block of rows by the directions are the largest made. Sums over rows are
+    accumulated in float64, in an order that does not depend on the number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.zonal import zonal_scores
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> zonal_scores(X, np.array([[1.0], [0.0]]), [1], [1.0, -1.0])[0]
+    array([2.])
+    """
+    scan = _Scan(X, directions, degrees, n_threads, memory_budget)
+    A = np.asarray(A, np.float64)
+    A = A[:, None] if A.ndim == 1 else A
+    n, kept = X.shape[0], scan.n_blocks == 1
+    coefficients = scan.beside(A)
+    stored: list[tuple[Any, Any]] = []
+
+    def first(rows: slice) -> tuple[Float, Float]:
+        both = scan.functions(rows)
+        if kept:
+            stored.append(both)
+        value = both[0]
+        sums = coefficients[rows, :].T @ value
+        squares = scan.xp.sum(value * value, axis=0)
+        return _wide(sums), _wide(squares)
+
+    sums = np.zeros((A.shape[1], scan.m))
+    squares = np.zeros(scan.m)
+    for part, square in scan.over(first):
+        sums += part
+        squares += square
+    mean = squares / n
+    safe = np.where(mean > _SMALLEST, mean, np.inf)
+    scores = (sums**2).sum(axis=0) / safe
+    weights = scan.beside(2 * sums / safe)  # (k, m)
+    shrink = scan.beside(2 * scores / (safe * n))
+
+    def second(rows: slice) -> Float:
+        value, slope = stored[0] if kept else scan.functions(rows)
+        slope = slope * (coefficients[rows, :] @ weights - value * shrink)
+        return _wide(scan.rows(rows).T @ slope)
+
+    gradient = np.zeros((X.shape[1], scan.m))
+    for part in scan.over(second):
+        gradient += part
+    return scores, gradient
+
+
+def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -> Float:
+    """Directions from which to climb: rows, and differences of rows of unlike coefficients.
+
+    Parameters
+    ----------
+    X : NumPy array, CSR matrix or array-API array of shape (n, d)
+        Rows of unit norm.
+    A : array of shape (n, k)
+        Coefficients: rows are drawn in proportion to their size, and the two of a difference
+        from those above and below zero in one column.
+    count : int
+        Number of directions, about half of each kind.
+    random_state : RandomState
+        Decides the draw.
+
+    Returns
+    -------
+    array of shape (d, count)
+        Unit vectors, one a column.
+    """
+    A = np.asarray(A, np.float64)
+    single = _draw(np.abs(A).sum(axis=1), count - count // 2, random_state)
+    columns = random_state.randint(A.shape[1], size=count // 2)
+    plus, minus = np.empty_like(columns), np.empty_like(columns)
+    for column in np.unique(columns):
+        here = columns == column
+        number = int(np.count_nonzero(here))
+        plus[here] = _draw(np.maximum(A[:, column], 0), number, random_state)
+        minus[here] = _draw(np.maximum(-A[:, column], 0), number, random_state)
+    rows = take_rows(X, np.concatenate([single, plus, minus]))
+    rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, np.float64)
+    ends = len(single), len(single) + len(plus)
+    differences = rows[ends[0] : ends[1]] - rows[ends[1] :]
+    norms = np.linalg.norm(differences, axis=1, keepdims=True)
+    # two rows in one place have no difference: the row itself, then
+    differences = np.where(norms > 1e-6, differences, rows[ends[0] : ends[1]])
+    return _unit(np.vstack([rows[: ends[0]], differences]).T)
+
+
+def climb(
+    score: Callable[[Float], tuple[Float, Float]],
+    directions: Float,
+    *,
+    n_steps: int,
+    angle: float = 0.3,
+) -> tuple[Float, Float]:
+    r"""Geodesic ascent of all directions at once, each with its own step.
+
+    Every direction turns by an angle towards the tangent gradient,
+    :math:`\zeta \cos \theta + u \sin \theta`. Where the score rises the turn is kept and the
+    angle grows; elsewhere it is undone and the angle shrinks. So no score ever falls.
+
+    Parameters
+    ----------
+    score : callable
+        Maps directions ``(d, m)`` to scores ``(m,)`` and gradients ``(d, m)``.
+    directions : array of shape (d, m)
+        Unit vectors to start from.
+    n_steps : int
+        Turns tried.
+    angle : float, default=0.3
+        First angle.
+
+    Returns
+    -------
+    directions : array of shape (d, m)
+    scores : array of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.sphere.zonal import climb
+    >>> north = lambda z: (z[2], np.zeros_like(z) + np.array([[0.0], [0.0], [1.0]]))
+    >>> z, s = climb(north, np.array([[1.0], [0.0], [0.0]]), n_steps=30)
+    >>> bool(s[0] > 0.999)
+    True
+    """
+    z = np.array(directions, np.float64)
+    best, slope = score(z)
+    angles = np.full(z.shape[1], angle)
+    for _ in range(n_steps):
+        tangent = slope - z * (z * slope).sum(axis=0)
+        size = np.linalg.norm(tangent, axis=0)
+        heading = tangent / np.where(size > 0, size, 1)
+        trial = _unit(z * np.cos(angles) + heading * np.sin(angles))
+        found, found_slope = score(trial)
+        better = found > best
+        z = np.where(better, trial, z)
+        slope = np.where(better, found_slope, slope)
+        best = np.where(better, found, best)
+        angles = np.where(better, np.minimum(1.5 * angles, 1.0), 0.4 * angles)
+    return z, best
+
+
+def _unit(Z: Float) -> Float:
+    return Z / np.linalg.norm(Z, axis=0)
+
+
+def _draw(weights: Float, count: int, random_state: RandomState) -> NDArray[np.intp]:
+    total = weights.sum()
+    p = weights / total if total > 0 else None
+    return random_state.choice(len(weights), size=count, p=p)
+
+
+def _wide(array: Any) -> Float:
+    return np.asarray(to_numpy(array), np.float64)
+
+
+class _Scan:
+    """Zonal functions of blocks of rows, on the host or on the device of the rows."""
+
+    def __init__(
+        self,
+        X: Any,
+        directions: Any,
+        degrees: Any,
+        n_threads: int | None,
+        memory_budget: int | None,
+    ) -> None:
+        directions, degrees = np.asarray(directions), np.asarray(degrees)
+        self.d, self.m = X.shape[1], directions.shape[-1]
+        if directions.shape != (self.d, self.m) or degrees.shape != (self.m,):
+            raise ValueError(
+                f"directions must have shape ({self.d}, m) and degrees shape (m,), got "
+                f"{directions.shape} and {degrees.shape}."
+            )
+        if degrees.dtype.kind not in "iu" or (degrees < 0).any():
+            raise ValueError(f"degrees must be integers of at least 0, got {degrees[:5]}.")
+        self.X = X
+        self.host = isinstance(X, np.ndarray) or sparse.issparse(X)
+        self.xp = np if self.host else namespace(X)
+        self.dtype = own_dtype(X)
+        # Directions of one degree lie together, so that each runs its recursion on a slice.
+        order = np.argsort(degrees, kind="stable")
+        self.sorted = bool((order == np.arange(self.m)).all())
+        self.back = self.beside(np.argsort(order), self.xp.int64)
+        self.Z = self.beside(directions[:, order])
+        values, counts = np.unique(degrees, return_counts=True)
+        ends = np.cumsum(counts)
+        self.groups = [
+            (int(degree), slice(int(end - count), int(end)))
+            for degree, end, count in zip(values, ends, counts, strict=True)
+        ]
+        size = 8 if self.dtype == getattr(self.xp, "float64", None) else 4
+        budget = memory_budget or (_HOST_BYTES if self.host else _DEVICE_BYTES)
+        height = max(64, budget // (6 * max(1, self.m) * size))
+        self.blocks = list(row_blocks(X.shape[0], height))
+        self.n_blocks = len(self.blocks)
+        self.n_threads = (n_threads or default_threads()) if self.host else 1
+
+    def beside(self, values: Any, dtype: Any = None) -> Any:
+        """Numbers of the host where the rows are."""
+        dtype = self.dtype if dtype is None else dtype
+        return np.asarray(values, dtype) if self.host else convert(values, self.X, dtype)
+
+    def over(self, work: Callable[[slice], Any]) -> Iterator[Any]:
+        if not self.host:
+            return map(work, self.blocks)
+        return ordered_map(work, self.blocks, self.n_threads)
+
+    def rows(self, rows: slice) -> Any:
+        return self.X[rows] if self.host else self.X[rows, :]
+
+    def functions(self, rows: slice) -> tuple[Any, Any]:
+        """Values and derivatives, in the order the directions were given in."""
+        t = self.rows(rows) @ self.Z
+        values, slopes = [], []
+        for degree, columns in self.groups:
+            value, slope = _last(legendre(t[:, columns], degree, self.d))
+            values.append(value)
+            slopes.append(slope)
+        return self._joined(values), self._joined(slopes)
+
+    def _joined(self, parts: list[Any]) -> Any:
+        whole = parts[0] if len(parts) == 1 else self.xp.concat(parts, axis=1)
+        return whole if self.sorted else self.xp.take(whole, self.back, axis=1)
+
+
+def _last(pairs: Iterator[tuple[Any, Any]]) -> tuple[Any, Any]:
+    *_, last = pairs
+    return last

@@ -1,0 +1,1 @@
+"""Pipelines and maps as ONNX graphs."""

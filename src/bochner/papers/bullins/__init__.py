@@ -1,0 +1,1 @@
+"""Bullins, Zhang and Zhang (2018), done again."""

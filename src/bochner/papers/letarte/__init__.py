@@ -1,0 +1,1 @@
+"""Letarte, Morvant and Germain (2019), done again."""

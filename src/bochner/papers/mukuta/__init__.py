@@ -1,0 +1,1 @@
+"""Mukuta and Harada (2016), done again."""

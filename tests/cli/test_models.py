@@ -1,0 +1,386 @@
+"""`bochner fit` and `bochner predict`, each in a process of its own or quickly in this one."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
+
+pytest.importorskip("skops", reason="the program's packages are not installed")
+typer = pytest.importorskip("typer", reason="the program's packages are not installed")
+
+from typer.testing import CliRunner  # noqa: E402
+
+from bochner.cli import models  # noqa: E402
+from bochner.data import table_files  # noqa: E402
+from bochner.models import prediction  # noqa: E402
+from bochner.models.files import load_model  # noqa: E402
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with data, in which commands are given."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # the disk is not what is tested
+    monkeypatch.chdir(tmp_path)
+    people = table(400)
+    people[:300].to_csv("train.csv", index=False)
+    people[300:].to_csv("new.csv", index=False)
+    return tmp_path
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n).round(2),
+            "town": rng.choice(["Ulm", "Bonn", "Rom"], n),
+            "code": rng.choice(["01", "02", "x"], n),
+            "owner": rng.random(n) < 0.5,
+            "name": [f"person {i}" for i in range(n)],
+        }
+    )
+    frame.loc[frame.index % 9 == 0, "age"] = np.nan
+    frame.loc[frame.index % 11 == 0, "town"] = None
+    buys = (frame["age"].fillna(40) > 42) ^ (frame["town"] == "Ulm")
+    return frame.assign(buys=np.where(buys, "yes", "no"))
+
+
+app = typer.Typer()
+models.register(app)
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def fit(*arguments):
+    result = run("fit", "train.csv", "--target", "buys", "--width", 32, *arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(result, *words):
+    """One line on stderr, and the exit code of a mistake."""
+    assert result.exit_code == 2
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("bochner: ")
+    for word in words:
+        assert word in lines[0]
+
+
+def test_round_trip_through_another_process(here):
+    said = fit().stdout
+    for words in ("300 rows", "gamma", "C ", "rows set aside", "Wrote model.skops"):
+        assert words in said
+    arguments = [sys.executable, "-m", "bochner", "predict", "model.skops", "new.csv"]
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=True)
+    assert "on 100 rows with a target" in result.stdout
+    found = pd.read_csv("predictions.csv")
+    model = load_model("model.skops")
+    rows, _ = model.schema.arrange(pd.read_csv("new.csv", dtype={"code": str}))
+    assert found["prediction"].tolist() == model.pipeline.predict(rows).tolist()
+    assert (found["prediction"] == pd.read_csv("new.csv")["buys"]).mean() > 0.8
+
+
+def images(n_rows=400):
+    digits = load_digits(n_class=4)
+    return digits.images[:n_rows].astype(np.uint8), digits.target[:n_rows]
+
+
+@pytest.mark.parametrize("method", ["ConvolutionalKernelNetwork", "MercerFeatures"])
+def test_images_round_trip(here, method):
+    X, y = images()
+    np.savez("train.npz", X=X[:300], y=y[:300])
+    np.savez("new.npz", X=X[300:], y=y[300:])
+    np.savez("wrong.npz", X=X[:5].reshape(-1, 4, 16), y=y[:5])
+    np.savez("flat.npz", X=X[300:].reshape(100, 64), y=y[300:])
+    said = run("fit", "train.npz", "--method", method, "--width", 32)
+    assert said.exit_code == 0, said.output
+    assert "Images of 8 x 8 pixels" in said.stdout
+    assert load_model("model.skops").details["image_shape"] == [8, 8, 1]
+    for new in ("new.npz", "flat.npz"):
+        said = run("predict", "model.skops", new, "--force")
+        assert said.exit_code == 0, said.output
+        assert "on 100 rows with a target" in said.stdout
+        assert (pd.read_csv("predictions.csv")["prediction"] == y[300:]).mean() > 0.9
+    refused(
+        run("predict", "model.skops", "wrong.npz", "--force"),
+        "images of 8 x 8, those in wrong.npz are 4 x 16",
+    )
+
+
+def test_images_in_a_text_file(here):
+    """The target first, no header; and new rows without it."""
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    X, y = images()
+    rows = pd.DataFrame(np.column_stack([y, X.reshape(len(X), 64)]))
+    rows[:300].to_csv("train.csv", index=False, header=False)
+    rows[300:].drop(columns=0).to_csv("new.csv", index=False, header=False)
+    shape = ("--target", 1, "--image-shape", "8x8", "--width", 32)
+    said = run("fit", "train.csv", *shape, "--onnx", "model.onnx")
+    assert said.exit_code == 0, said.output
+    said = run("predict", "model.skops", "new.csv")
+    assert said.exit_code == 0, said.output
+    assert (pd.read_csv("predictions.csv")["prediction"] == y[300:]).mean() > 0.9
+    said = run("fit", "train.csv", *shape, "--method", "convolutionalkernelnetwork", "--force")
+    assert said.exit_code == 0, said.output
+    refused(run("fit", "train.csv", *shape[:2], "--image-shape", "9x9", "--force"), "64 columns")
+    wide = ("--target", 1, "--width", 34, "--method", "ConvolutionalKernelNetwork", "--force")
+    refused(run("fit", "train.csv", *wide), "is for images")
+    refused(run("fit", "train.csv", *wide, "--image-shape", "8x8"), "a multiple of 4 is needed")
+
+
+def test_what_the_file_says_of_the_model(here):
+    fit("--method", "nystroem", "--gamma", 0.1, "--C", 5, "--seed", 3)
+    details = load_model("model.skops").details
+    assert details["method"] == "Nystroem"
+    assert details["chosen"] == {"gamma": 0.1, "C": 5.0}
+    assert (details["task"], details["target"], details["rows"]) == ("classification", "buys", 300)
+    assert details["classes"] == ["no", "yes"]
+    assert details["measure"] == "accuracy"
+    assert 0.5 < details["score"] <= 1
+    names = [column.name for column in load_model("model.skops").schema.columns]
+    assert names == ["age", "town", "code", "owner", "name"]
+
+
+def test_nothing_is_replaced_unless_told(here):
+    fit()
+    before = (here / "model.skops").read_bytes()
+    refused(run("fit", "train.csv", "--target", "buys"), "model.skops is there already")
+    assert (here / "model.skops").read_bytes() == before
+    fit("--force", "--seed", 1)
+    assert (here / "model.skops").read_bytes() != before
+    assert run("predict", "model.skops", "new.csv").exit_code == 0
+    refused(run("predict", "model.skops", "new.csv"), "predictions.csv is there already")
+    refused(run("fit", "train.csv", "--output", "nowhere/m.skops"), "no folder nowhere")
+    refused(run("fit", "train.csv", "--output", "."), "folder")
+
+
+def test_columns_in_any_order_with_others_beside_them(here):
+    fit()
+    run("predict", "model.skops", "new.csv", "--output", "one.csv")
+    new = pd.read_csv("new.csv", dtype=str)
+    new = new[["town", "owner", "age", "code"]].assign(colour="red")
+    new.loc[3, "town"] = "Paris"
+    new.to_csv("other.csv", index=False, sep=";")
+    result = run("predict", "model.skops", "other.csv", "--output", "two.csv")
+    assert result.exit_code == 0, result.output
+    assert "ignored: 'colour'" in result.stdout
+    assert "1 row has a value of 'town' that was not there" in result.stdout
+    assert "with a target" not in result.stdout
+    one, two = pd.read_csv("one.csv"), pd.read_csv("two.csv")
+    different = one.index[one["prediction"] != two["prediction"]]
+    assert set(different) <= {3}
+
+
+def test_large_files_are_read_in_pieces(here, monkeypatch):
+    fit()
+    run("predict", "model.skops", "new.csv", "--output", "whole.csv", "--scores")
+    heights = []
+    arrange = load_model("model.skops").schema.arrange
+
+    def watched(self, X):
+        heights.append(len(X))
+        return arrange(X)
+
+    monkeypatch.setattr(table_files, "CHUNK", 30)
+    monkeypatch.setattr("bochner.models.schema.Schema.arrange", watched)
+    result = run("predict", "model.skops", "new.csv", "--output", "pieces.csv", "--scores")
+    assert heights == [30, 30, 30, 10]
+    assert "on 100 rows with a target" in result.stdout
+    # codes are digits only in some pieces: they must stay text
+    whole, pieces = (pd.read_csv(f"{name}.csv") for name in ("whole", "pieces"))
+    assert whole["prediction"].tolist() == pieces["prediction"].tolist()
+    np.testing.assert_allclose(whole["score_yes"], pieces["score_yes"], rtol=1e-6)
+
+
+def test_scores_and_probabilities(here):
+    fit()
+    assert run("predict", "model.skops", "new.csv", "--probabilities").exit_code == 0
+    found = pd.read_csv("predictions.csv")
+    assert list(found.columns) == ["prediction", "probability_no", "probability_yes"]
+    np.testing.assert_allclose(found["probability_no"] + found["probability_yes"], 1)
+    assert ((found["probability_yes"] > 0.5) == (found["prediction"] == "yes")).mean() > 0.9
+    refused(run("predict", "model.skops", "new.csv", "--force", "--scores", "--probabilities"))
+    run("fit", "iris", "--width", 8, "--output", "iris.skops")
+    run("predict", "iris.skops", "iris", "--scores", "--force")
+    assert pd.read_csv("predictions.csv").shape == (150, 4)
+    run("fit", "diabetes", "--width", 8, "--output", "numbers.skops")
+    result = run("predict", "numbers.skops", "diabetes", "--scores", "--force")
+    refused(result, "this model predicts numbers")
+    result = run("predict", "numbers.skops", "diabetes", "--force")
+    assert "R2 0." in result.stdout
+
+
+def test_other_files(here):
+    X, y = load_iris(return_X_y=True)
+    dump_svmlight_file(X, y, "iris.svm")
+    np.savez("iris.npz", X=X, y=y)
+    np.savez("rows.npz", X=X)
+    np.savetxt("plain.csv", np.column_stack([X, y]), delimiter=",")
+    np.savetxt("plain-rows.csv", X, delimiter=",")
+    for train, new in (
+        ("iris.svm", "iris.svm"),
+        ("iris.npz", "iris.npz"),
+        ("iris.npz", "rows.npz"),
+        ("plain.csv", "plain.csv"),
+        ("plain.csv", "plain-rows.csv"),
+    ):
+        result = run("fit", train, "--width", 16, "--force", "--output", "other.skops")
+        assert result.exit_code == 0, result.output
+        result = run("predict", "other.skops", new, "--force")
+        assert result.exit_code == 0, result.output
+        assert ("with a target" in result.stdout) == ("rows" not in new)
+        found = pd.read_csv("predictions.csv")["prediction"]
+        assert np.mean(found == y) > 0.8
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    fit("--force")
+    run("predict", "model.skops", "new.csv", "--force")
+    expected = pd.read_csv("predictions.csv")
+    pd.read_csv("new.csv", dtype={"code": str}).to_parquet("new.parquet")
+    result = run("predict", "model.skops", "new.parquet", "--force")
+    assert result.exit_code == 0, result.output
+    pd.testing.assert_frame_equal(pd.read_csv("predictions.csv"), expected)
+
+
+def test_one_column(here):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    pd.DataFrame({"x": x, "y": x**2}).to_csv("square.csv", index=False)
+    run("fit", "square.csv", "--width", 16, "--output", "square.skops")
+    pd.DataFrame({"x": x}).to_csv("alone.csv", index=False)
+    result = run("predict", "square.skops", "alone.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("predictions.csv")["prediction"]
+    assert np.corrcoef(found, x**2)[0, 1] > 0.9
+
+
+def test_mistakes_of_predict_are_one_line(here):
+    fit()
+    new = pd.read_csv("new.csv")
+    new.drop(columns="age").to_csv("lacks.csv", index=False)
+    new.assign(age="old").to_csv("wrong.csv", index=False)
+    new[:0].to_csv("header.csv", index=False)
+    (here / "empty.csv").write_text("")
+    np.savez("array.npz", X=np.ones((3, 4)))
+    damaged = bytearray((here / "model.skops").read_bytes())
+    damaged[1000] ^= 1
+    (here / "damaged.skops").write_bytes(damaged)
+
+    refused(run("predict", "model.skops", "lacks.csv"), "the data lack 'age'")
+    refused(run("predict", "model.skops", "wrong.csv"), "'age' should hold numbers", "'old'")
+    refused(run("predict", "model.skops", "header.csv"), "no rows")
+    refused(run("predict", "model.skops", "empty.csv"), "is empty")
+    refused(run("predict", "model.skops", "absent.csv"), "there is no file 'absent.csv'")
+    refused(run("predict", "model.skops", "array.npz"), "takes columns by name")
+    refused(run("predict", "damaged.skops", "new.csv"), "damaged")
+    refused(run("predict", "new.csv", "new.csv"), "not a model file")
+    refused(run("predict", "absent.skops", "new.csv"), "cannot be read")
+    assert not (here / "predictions.csv").exists()
+    assert not [name for name in os.listdir(here) if name.endswith(".part")]
+
+
+def test_mistakes_of_fit_are_one_line(here):
+    refused(run("fit", "absent.csv"), "there is no file")
+    refused(run("fit", "train.csv", "--target", "bys"), "did you mean buys")
+    refused(run("fit", "train.csv", "--method", "Magic"), "there is no method 'Magic'")
+    refused(run("fit", "train.csv", "--gamma", "-1"), "--gamma must be a positive number")
+    refused(run("fit", "train.csv", "--C", "0"), "--C must be a positive number")
+    refused(run("fit", "train.csv", "--task", "clustering"), "task must be one of")
+    odd = run("fit", "train.csv", "--width", 31)
+    refused(odd, "must be even")
+    assert not odd.stdout
+    refused(run("fit", "train.csv", "--width", 10**9), "--width must be at most 1000000")
+    refused(run("fit", "train.csv", "--method", "Mercer"), "did you mean MercerFeatures?")
+    table(60).assign(since=pd.date_range("2020-01-01", periods=60)).to_csv("dated.csv")
+    refused(run("fit", "dated.csv", "--target", "since"), "the target 'since' holds dates")
+    refused(
+        run("fit", "iris", "--width", 500, "--method", "LandmarkSimilarities"), "500 landmarks"
+    )
+    assert not (here / "model.skops").exists()
+
+
+def test_an_interruption_writes_nothing(here, monkeypatch):
+    fit()
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prediction, "_pieces", interrupted)
+    assert run("predict", "model.skops", "new.csv").exit_code == 130
+    assert sorted(os.listdir(here)) == ["model.skops", "new.csv", "train.csv"]
+
+
+def test_onnx(here):
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    fit("--onnx", "model.onnx")
+    run("predict", "model.skops", "new.csv")
+    new = pd.read_csv("new.csv", dtype={"code": str})
+    session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    inputs = {
+        variable.name: new[[variable.name]].to_numpy(np.float64)
+        if variable.type == "tensor(double)"
+        else new[[variable.name]].astype(object).fillna("").to_numpy(object)
+        for variable in session.get_inputs()
+    }
+    label, _ = session.run(None, inputs)
+    assert label.tolist() == pd.read_csv("predictions.csv")["prediction"].tolist()
+
+
+def test_onnx_is_refused_before_training(here, monkeypatch):
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    monkeypatch.setattr("bochner.models.training.train", None)
+    dated = table(60)
+    dated.insert(0, "since", pd.date_range("2020-01-01", periods=60))
+    dated.to_csv("dated.csv", index=False)
+    result = run("fit", "dated.csv", "--onnx", "m.onnx")
+    refused(result, "columns of dates", "cannot be written as ONNX")
+    assert "MercerFeatures" not in result.stderr
+    assert not result.stdout
+    network = ("--method", "ConvolutionalKernelNetwork", "--width", 32)
+    refused(run("fit", "digits", *network, "--onnx", "m.onnx"), "ConvolutionalKernelNetwork")
+
+
+def test_decimal_commas_in_training_and_new_rows(here):
+    """Also new rows with points, of one column, and in pieces."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200).round(3)})
+    frame["y"] = (frame["x"] ** 2).round(3)
+    for name in ("train", "new"):
+        frame.to_csv(f"{name}.csv", index=False, sep=";", decimal=",")
+    frame.to_csv("points.csv", index=False)
+    frame[["x"]].to_csv("alone.csv", index=False, sep=";", decimal=",")
+    said = run("fit", "train.csv", "--width", 16)
+    assert said.exit_code == 0, said.output
+    assert "Commas are read as decimal points: x, y." in said.stdout
+    found = []
+    for name in ("new", "points", "alone"):
+        said = run("predict", "model.skops", f"{name}.csv", "--force")
+        assert said.exit_code == 0, said.output
+        assert ("Commas are read as decimal points" in said.stdout) == (name != "points")
+        assert ("on 200 rows with a target" in said.stdout) == (name != "alone")
+        found.append(pd.read_csv("predictions.csv")["prediction"].tolist())
+    assert found[0] == found[1] == found[2]
+    frame.assign(x=["soon"] + ["1,5"] * 199).to_csv("wrong.csv", index=False, sep=";")
+    wrong = run("predict", "model.skops", "wrong.csv", "--force")
+    refused(wrong, "'x' should hold numbers, but row 1 has 'soon'")
+
+
+def test_help_says_what_excludes_what():
+    said = " ".join(run("predict", "--help").stdout.replace("│", " ").split())
+    assert "not with --probabilities" in said
+    assert "not with --scores" in said
+
+
+def test_onnx_that_cannot_be_is_one_line(here, monkeypatch):
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    refused(run("fit", "train.csv", "--onnx", "m.onnx"), "pip install 'bochner[onnx]'")
+    assert not (here / "model.skops").exists()

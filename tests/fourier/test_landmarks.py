@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits, make_classification, make_regression
+from sklearn.linear_model import Ridge, RidgeClassifier
+
+from bochner import LandmarkSimilarities
+from bochner.fourier.landmarks import _shares
+from tests.feature_map_case import FeatureMapCase
+from tests.fourier.naive import landmark_loss
+
+
+class TestRandom(FeatureMapCase):
+    unit_norm = False
+    estimator = LandmarkSimilarities(n_components=9, landmarks="random", n_frequencies=16)
+
+
+class TestPlain(FeatureMapCase):
+    unit_norm = False
+    estimator = LandmarkSimilarities(n_components=9, landmarks="random", posterior=None)
+
+
+class TestCentroids(FeatureMapCase):
+    unit_norm = False
+    estimator = LandmarkSimilarities(n_components=9, n_frequencies=16)
+    # k-means on sparse rows takes other steps than on dense ones
+    fit_agrees = ("numpy", "fortran", "strided", "torch", "strict", "dask", "float32", "table")
+
+
+def naive_transform(fitted, X):
+    """Every similarity as the sum in its definition."""
+    D = fitted.n_frequencies
+    W = np.hstack([block for _, block in fitted._candidates.blocks()])
+    W = W.reshape(len(W), -1, D)
+    result = np.empty((len(X), len(fitted.landmarks_)))
+    for index, landmark in enumerate(fitted.landmarks_):
+        result[:, index] = np.cos((landmark - X) @ W[:, index]) @ fitted.posterior_[index]
+    return result
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
+@pytest.mark.parametrize("where", ["random", "given"])
+def test_losses_and_transform_are_the_definition(kind, where, rng):
+    X = rng.normal(size=(25, 3))
+    y = {"binary": np.arange(25) % 2, "multiclass": np.arange(25) % 3}.get(kind, X[:, 0] ** 2)
+    landmarks = "random"
+    if where == "given":
+        landmarks = (rng.normal(size=(6, 3)), y[[3, 1, 4, 2, 5, 0]])
+    fitted = LandmarkSimilarities(
+        n_components=6, landmarks=landmarks, n_frequencies=5, gamma=0.5, random_state=0, beta=2.0
+    ).fit(X, y)
+    W = np.hstack([block for _, block in fitted._candidates.blocks()]).reshape(3, 6, 5)
+    for index, (point, label) in enumerate(
+        zip(fitted.landmarks_, fitted.landmark_labels_, strict=True)
+    ):
+        own = np.flatnonzero((point == X).all(axis=1))
+        if kind == "regression":
+            everything = np.concatenate([y, fitted.landmark_labels_])
+            scale = np.abs(everything - y.mean()).max()
+            similarities = (y - y.mean()) * (label - y.mean()) / scale**2
+        else:
+            similarities = np.where(y == label, 1.0, -1.0)
+        for m in range(5):
+            expected = landmark_loss(
+                X, similarities, W[:, index, m], point, own[0] if own.size else None
+            )
+            assert fitted.losses_[index, m] == pytest.approx(expected, abs=1e-10)
+    weights = np.exp(-2.0 * 5 * fitted.losses_)
+    weights /= weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.posterior_, weights, atol=1e-12)
+    np.testing.assert_allclose(fitted.transform(X), naive_transform(fitted, X), atol=1e-12)
+
+
+def test_learned_similarities_help_among_useless_columns():
+    """Three columns of twenty matter: the posterior prefers frequencies that look at these."""
+    X, y = make_classification(
+        2000, 20, n_informative=3, n_redundant=0, class_sep=1.5, random_state=0
+    )
+    gains = []
+    for seed in range(12):
+        order = np.random.RandomState(seed).permutation(len(X))
+        train, test = order[:1300], order[1300:]
+        scores = []
+        for posterior in (None, "kl"):
+            similarities = LandmarkSimilarities(
+                n_components=20,
+                landmarks="random",
+                posterior=posterior,
+                gamma=0.05,
+                beta=3.0,
+                random_state=seed,
+            ).fit(X[train], y[train])
+            model = RidgeClassifier(alpha=1e-3).fit(similarities.transform(X[train]), y[train])
+            scores.append(model.score(similarities.transform(X[test]), y[test]))
+        gains.append(scores[1] - scores[0])
+    assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+
+
+def test_regression():
+    X, y = make_regression(n_samples=300, n_features=5, random_state=0)
+    fitted = LandmarkSimilarities(n_components=60, beta=5.0, random_state=0).fit(X, y)
+    assert fitted.classes_ is None
+    model = Ridge(alpha=1e-3).fit(fitted.transform(X[:200]), y[:200])
+    assert model.score(fitted.transform(X[200:]), y[200:]) > 0.5
+
+
+class TestNumbers:
+    def test_a_share_is_rounded_up(self, rng):
+        X, y = rng.normal(size=(31, 2)), np.arange(31) % 2
+        assert LandmarkSimilarities(n_components=0.1).fit(X, y).transform(X).shape == (31, 4)
+
+    @pytest.mark.parametrize(
+        ("sizes", "count", "expected"),
+        [
+            ([10, 10], 4, [2, 2]),
+            ([10, 10], 5, [3, 2]),
+            ([1, 10], 6, [1, 5]),
+            ([2, 1, 10], 9, [2, 1, 6]),
+            ([3, 3], 6, [3, 3]),
+        ],
+    )
+    def test_small_classes_leave_their_share_to_others(self, sizes, count, expected):
+        assert _shares(sizes, count) == expected
+
+    def test_more_landmarks_than_rows(self, rng):
+        with pytest.raises(ValueError, match="asks for 40 landmarks, but there are only 30 rows"):
+            LandmarkSimilarities(n_components=40).fit(rng.normal(size=(30, 2)), np.arange(30) % 2)
+
+
+class TestGiven:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = np.arange(30) % 2
+
+    def test_plain_needs_no_labels(self):
+        fitted = LandmarkSimilarities(landmarks=self.X[:4], posterior=None, gamma=0.5)
+        result = fitted.fit(self.X, self.y).transform(self.X)
+        np.testing.assert_allclose(result, fitted.kernel_(self.X, self.X[:4]))
+
+    def test_learned_needs_labels(self):
+        with pytest.raises(ValueError, match=r"\(points, labels\)"):
+            LandmarkSimilarities(landmarks=self.X[:4]).fit(self.X, self.y)
+
+    def test_wrong_columns(self):
+        with pytest.raises(ValueError, match="landmarks have 2 columns, but X has 3"):
+            LandmarkSimilarities(landmarks=self.X[:4, :2], posterior=None).fit(self.X, self.y)
+
+    def test_unknown_label(self):
+        with pytest.raises(ValueError, match="not in classes"):
+            LandmarkSimilarities(landmarks=(self.X[:2], [0, 5])).fit(self.X, self.y)
+
+    def test_duplicates_are_kept(self):
+        points = np.repeat(self.X[:1], 3, axis=0)
+        fitted = LandmarkSimilarities(landmarks=(points, [0, 0, 0]), random_state=0)
+        assert fitted.fit(self.X, self.y).transform(self.X).shape == (30, 3)
+
+
+class TestBound:
+    X, y = load_digits(return_X_y=True)
+
+    def fit(self, **parameters):
+        defaults = {"n_components": 5, "landmarks": "random", "gamma": 1e-4, "random_state": 0}
+        return LandmarkSimilarities(**defaults | parameters).fit(self.X, self.y % 2)
+
+    def test_one_for_each_landmark(self):
+        bounds = self.fit().bound(0.1)
+        assert len(bounds) == 5
+        assert all(bound.empirical_loss < bound.value <= 1 for bound in bounds)
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"landmarks": "kmeans"}, "centroids of k-means"),
+            ({"gamma": "scale"}, "read off the same rows"),
+            ({"posterior": None}, "learns nothing"),
+        ],
+    )
+    def test_refused_where_it_does_not_hold(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            self.fit(**parameters).bound()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n_components": 0},
+        {"n_components": 1.5},
+        {"beta": 0},
+        {"n_frequencies": 0},
+        {"landmarks": "best"},
+        {"posterior": "chi2"},
+    ],
+)
+def test_parameters(wrong, rng):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        LandmarkSimilarities(**wrong).fit(rng.normal(size=(30, 2)), np.arange(30) % 2)
+
+
+def test_many_blocks_of_landmarks(monkeypatch, rng):
+    from bochner.fourier import candidates
+
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 3
+    monkeypatch.setattr(candidates, "_BLOCK_BYTES", 8 * 3 * 8 * 2)  # two landmarks a block
+    fitted = LandmarkSimilarities(
+        n_components=9, n_frequencies=8, landmarks="random", random_state=0
+    ).fit(X, y)
+    np.testing.assert_allclose(fitted.transform(X), naive_transform(fitted, X), atol=1e-12)
+
+
+def test_sparse_rows_with_many_columns():
+    X = sparse.random(60, 20_000, 0.002, format="csr", dtype=np.float32, random_state=0)
+    fitted = LandmarkSimilarities(n_components=4, landmarks="random", gamma=1e-2, random_state=0)
+    result = fitted.fit_transform(X, np.arange(60) % 2)
+    assert result.shape == (60, 4)
+    assert result.dtype == np.float32
+    assert sparse.issparse(fitted.landmarks_)

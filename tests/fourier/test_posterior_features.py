@@ -1,0 +1,247 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import RidgeClassifier
+
+from bochner import FourierFeatures, PosteriorFourierFeatures
+from bochner.fourier.posterior import gibbs_posterior
+from tests.feature_map_case import FeatureMapCase
+from tests.fourier.naive import alignment_loss, label_similarity
+
+
+class TestKL(FeatureMapCase):
+    estimator = PosteriorFourierFeatures(n_components=20, n_candidates=200)
+    unit_norm = True
+
+
+class TestChiSquareHeaviest(FeatureMapCase):
+    estimator = PosteriorFourierFeatures(
+        n_components=20, n_candidates=200, divergence="chi2", draw="heaviest", kernel="laplacian"
+    )
+    unit_norm = True
+
+
+class TestContinuous(FeatureMapCase):
+    estimator = PosteriorFourierFeatures(n_components=20, support="continuous")
+    unit_norm = True
+    # Chains magnify rounding: 200 steps, accepted or rejected, from slightly different sums.
+    fit_agrees = ("numpy",)
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+def fit(X, y, **parameters):
+    defaults = {"n_components": 20, "n_candidates": 300, "gamma": 0.5, "random_state": 0}
+    return PosteriorFourierFeatures(**defaults | parameters).fit(X, y)
+
+
+def test_losses_and_posterior_are_the_definition(rng):
+    X, y = rng.normal(size=(15, 3)), rng.integers(3, size=15)
+    fitted = fit(X, y, n_candidates=20, beta=2.0)
+    W = np.hstack([block for _, block in fitted._candidates.blocks()])
+    expected = [alignment_loss(X, label_similarity(y, "classes"), w) for w in W.T]
+    np.testing.assert_allclose(fitted.losses_, expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.posterior_, gibbs_posterior(expected, 2.0, 15), atol=1e-12)
+
+
+def test_few_learned_frequencies_beat_random_ones():
+    X, y = digits()
+    y = y % 2
+    scores = []
+    for seed in range(5):
+        order = np.random.RandomState(seed).permutation(len(X))
+        train, test = order[:1200], order[1200:]
+        pair = []
+        for features in (
+            FourierFeatures(n_components=20, gamma=0.2, random_state=seed),
+            PosteriorFourierFeatures(
+                n_components=20, gamma=0.2, n_candidates=5000, random_state=seed
+            ),
+        ):
+            A = features.fit(X[train], y[train]).transform(X[train])
+            model = RidgeClassifier(alpha=1e-3).fit(A, y[train])
+            pair.append(model.score(features.transform(X[test]), y[test]))
+        scores.append(pair)
+    gain = np.diff(scores, axis=1)
+    assert gain.mean() > 3 * gain.std(ddof=1) / np.sqrt(len(gain)) > 0
+
+
+class TestWithPosterior:
+    def test_equals_a_new_fit(self):
+        X, y = digits()
+        changed = fit(X, y).with_posterior(beta=50.0, n_components=10)
+        expected = fit(X, y, beta=50.0, n_components=10)
+        np.testing.assert_array_equal(changed.transform(X), expected.transform(X))
+        chi2 = fit(X, y).with_posterior(divergence="chi2", rho=0.05)
+        expected = fit(X, y, divergence="chi2", rho=0.05)
+        np.testing.assert_array_equal(chi2.transform(X), expected.transform(X))
+
+    def test_leaves_the_original_alone(self):
+        X, y = digits()
+        original = fit(X, y)
+        before = original.transform(X)
+        original.with_posterior(beta=1e4)
+        np.testing.assert_array_equal(original.transform(X), before)
+        assert original.beta == 10.0
+
+    @pytest.mark.parametrize("wrong", [{"gamma": 1.0}, {"beta": -1.0}, {"rho": -0.1}])
+    def test_mistakes(self, wrong):
+        X, y = digits()
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            fit(X, y).with_posterior(**wrong)
+
+
+class TestPartialFit:
+    @pytest.mark.parametrize("kind", ["classes", "numbers"])
+    def test_parts_give_what_all_rows_give(self, kind, rng):
+        X = rng.normal(size=(200, 4))
+        y = rng.integers(3, size=200) if kind == "classes" else rng.normal(size=200)
+        whole = fit(X, y)
+        parts = PosteriorFourierFeatures(
+            n_components=20, n_candidates=300, gamma=0.5, random_state=0
+        )
+        for part in np.array_split(np.arange(200), 7):
+            classes = np.arange(3) if kind == "classes" else None
+            parts.partial_fit(X[part], y[part], classes=classes)
+        np.testing.assert_allclose(parts.losses_, whole.losses_, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(parts.transform(X), whole.transform(X), atol=1e-13)
+
+    def test_fit_begins_anew(self, rng):
+        X, y = rng.normal(size=(60, 4)), rng.integers(2, size=60)
+        map_ = fit(X[:30], y[:30])
+        np.testing.assert_array_equal(map_.fit(X, y).losses_, fit(X, y).losses_)
+
+    def test_not_for_chains(self, rng):
+        with pytest.raises(ValueError, match="partial_fit needs support='candidates'"):
+            PosteriorFourierFeatures(support="continuous").partial_fit(np.ones((3, 1)), [0, 1, 0])
+
+
+class TestDraw:
+    def test_with_replacement_merges_repeats(self):
+        X, y = digits()
+        fitted = fit(X, y, draw="with_replacement", beta=1000.0)
+        assert fitted.frequencies_.shape[1] < 10
+        assert len(fitted.get_feature_names_out()) == fitted.transform(X).shape[1]
+        np.testing.assert_allclose(np.linalg.norm(fitted.transform(X), axis=1), 1)
+
+    def test_the_learned_kernel_is_the_weighted_one(self):
+        X, y = digits()
+        X = X[:50]
+        fitted = fit(X, y[:50], draw="heaviest", beta=5.0)
+        phases = (X[:, None] - X) @ fitted.frequencies_
+        expected = np.cos(phases) @ fitted.weights_
+        features = fitted.transform(X)
+        np.testing.assert_allclose(features @ features.T, expected, atol=1e-12)
+
+
+class TestContinuousPosterior:
+    def test_finds_better_frequencies_than_candidates(self):
+        X, y = digits()
+        X, y = X[:600], (y[:600] % 2)
+        chains = fit(X, y, support="continuous", beta=30.0, gamma=0.05)
+        candidates = fit(X, y, beta=30.0, gamma=0.05)
+        from bochner.fourier.alignment import alignment_sums
+
+        found = alignment_sums(X, y, chains.frequencies_).losses()
+        drawn = alignment_sums(X, y, candidates.frequencies_).losses()
+        assert found.mean() < drawn.mean()
+        assert found.mean() < candidates.losses_.min()
+
+    def test_says_when_it_does_not_mix(self):
+        X, y = digits()
+        with pytest.warns(ConvergenceWarning, match="do not mix"):
+            fit(X[:100], y[:100], support="continuous", beta=1000.0, n_components=4)
+
+    @pytest.mark.parametrize("wrong", [{"divergence": "chi2"}, {"kernel": "laplacian"}])
+    def test_needs_the_gaussian_and_kl(self, wrong):
+        X, y = digits()
+        with pytest.raises(ValueError, match="support='continuous' needs divergence='kl'"):
+            fit(X, y, support="continuous", **wrong)
+
+
+class TestBound:
+    def test_is_informative_with_enough_rows(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(2000) % 2
+        X = rng.normal(size=(2000, 2)) * 0.3 + 2.0 * y[:, None]
+        bound = fit(X, y, gamma=0.5, beta=1.0).bound(0.05)
+        assert bound.empirical_loss < bound.value < 0.5
+        assert "0.5 of an uninformative kernel" in str(bound)
+
+    def test_more_settings_cost_something(self):
+        fitted = fit(*digits())
+        assert fitted.bound(n_settings=10).value > fitted.bound().value
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"gamma": "scale"}, "read off the same rows"),
+            ({"support": "continuous"}, "divergence from the prior is unknown"),
+            ({"target": "regression"}, "no bound for regression"),
+        ],
+    )
+    def test_refused_where_it_does_not_hold(self, parameters, message):
+        X, y = digits()
+        with pytest.raises(ValueError, match=message):
+            fit(X[:200], y[:200], **parameters).bound()
+
+    def test_refused_with_weights(self):
+        X, y = digits()
+        fitted = PosteriorFourierFeatures(n_candidates=50, gamma=0.5)
+        fitted.fit(X, y, sample_weight=np.ones(len(y)))
+        with pytest.raises(ValueError, match="sample_weight"):
+            fitted.bound()
+
+
+class TestBadInput:
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = np.arange(20) % 2
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"beta": 0},
+            {"beta": -1.0},
+            {"rho": -0.1},
+            {"mu": 1.0},
+            {"n_candidates": 0},
+            {"draw": "all"},
+            {"divergence": "tv"},
+            {"n_components": 7},
+        ],
+    )
+    def test_parameters(self, wrong):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            fit(self.X, self.y, **wrong)
+
+    def test_more_features_than_candidates(self):
+        with pytest.raises(ValueError, match=r"there are only\s+n_candidates=5"):
+            fit(self.X, self.y, n_candidates=5)
+
+    def test_one_class(self):
+        with pytest.raises(ValueError, match="one class"):
+            fit(self.X, np.zeros(20, dtype=int))
+
+    def test_numbers_for_classification(self):
+        with pytest.raises(ValueError, match="continuous numbers"):
+            fit(self.X, self.X[:, 0], target="classification")
+
+    def test_a_class_with_one_member_and_constant_columns(self):
+        """Nothing special: losses are means over pairs, and a constant column turns all alike."""
+        y = self.y.copy()
+        y[0] = 2
+        X = np.column_stack([self.X, np.full(20, 3.0)])
+        assert np.isfinite(fit(X, y).transform(X)).all()
+
+
+def test_sparse_rows_with_many_columns_are_not_made_dense():
+    X = sparse.random(300, 60_000, 0.001, format="csr", dtype=np.float32, random_state=0)
+    y = np.arange(300) % 2
+    fitted = fit(X, y, n_candidates=400, gamma=1e-3)
+    assert fitted.transform(X).shape == (300, 20)
+    assert fitted.transform(X).dtype == np.float32

@@ -1,0 +1,153 @@
+"""Whole models by the name of their method."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_digits, load_wine
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
+
+import bochner
+from bochner.models.methods import (
+    EXACT,
+    METHODS,
+    find_method,
+    make_machine,
+    make_map,
+    make_model,
+    scale_rule,
+)
+from bochner.models.preparation import PixelScaler
+
+FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
+pytestmark = pytest.mark.filterwarnings("ignore::bochner.mercer.features.MercerWarning")
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+@pytest.mark.parametrize("method", FOR_TABLES)
+def test_every_method_learns_classes(method, wine):
+    X, y = wine
+    for labels in (y, y == 1):  # three classes, and two
+        model = make_model(method, X, labels, "classification", width=60)
+        assert list(model.named_steps) == ["prepare", "map", "machine"]
+        assert model.fit(X[::2], labels[::2]).score(X[1::2], labels[1::2]) > 0.8
+
+
+@pytest.mark.parametrize("method", FOR_TABLES)
+def test_every_method_learns_numbers(method):
+    X, y = load_diabetes(return_X_y=True)
+    y = np.round(y)  # whole numbers, which must not be taken for classes
+    model = make_model(method, X, y, "regression", width=20, C=0.5, gamma=0.02)
+    assert model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.1
+
+
+def test_every_map_of_the_package_is_there():
+    names = {name.partition(",")[0] for name in METHODS}
+    assert names >= set(bochner.__all__)
+    assert names >= {"RBFSampler", "Nystroem", EXACT}
+
+
+def test_supervised_is_what_scikit_learn_is_told():
+    for name, method in METHODS.items():
+        if method.make is not None:
+            made = make_map(name, width=16, task="classification", image_shape=(8, 8, 1))
+            assert made.__sklearn_tags__().target_tags.required == method.supervised
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].grid])
+def test_settings_of_the_grid_are_parameters(name):
+    for setting, values in METHODS[name].grid.items():
+        assert list(values) == sorted(values)
+        given = {setting: values[0]}
+        made = make_map(name, width=16, task="regression", image_shape=(8, 8, 1), **given)
+        assert made.get_params()[setting] == values[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_learns_images(method):
+    X, y = load_digits(return_X_y=True)
+    shape = (8, 8, 1)
+    for labels, task, enough in (
+        (y, "classification", 0.7),
+        (y == 3, "classification", 0.9),
+        (y.astype(np.float64), "regression", 0.2),
+    ):
+        model = make_model(method, X, labels, task, width=64, image_shape=shape)
+        assert type(model.named_steps["prepare"]) is PixelScaler
+        model.fit(X[:400], labels[:400])
+        assert model.score(X[400:900], labels[400:900]) > enough
+    if METHODS[method].images:
+        assert model[:-1].transform(X[:2]).shape == (2, 64)
+
+
+def test_rows_of_every_kind(wine):
+    X, y = wine
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+    frame["colour"] = np.array(["red", "white", "rose"])[y]
+    for rows in (frame, sparse.csr_matrix(X)):
+        model = make_model("FourierFeatures", rows, y, "classification", width=200)
+        assert model.fit(rows, y).score(rows, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("task", "n_classes", "machine"),
+    [
+        ("classification", 2, LinearSVC),
+        ("classification", 5, RidgeClassifier),
+        ("regression", None, Ridge),
+    ],
+)
+def test_machines(task, n_classes, machine):
+    made = make_machine(task, n_classes, C=4.0, balanced=n_classes is not None)
+    assert type(made) is machine
+    assert made.get_params().get("C", 4.0) == 4.0
+    assert made.get_params().get("alpha", 0.125) == 0.125
+    if n_classes:
+        assert made.class_weight == "balanced"
+    with pytest.raises(ValueError, match="C must be a finite number greater than 0, got 0"):
+        make_machine(task, n_classes, C=0)
+
+
+def test_gamma_by_rule_is_scikit_learns(wine):
+    X, y = wine
+    model = make_model("Nystroem", X, y, "classification", width=20)
+    Z = clone(model.named_steps["prepare"]).fit_transform(X)
+    expected = 1 / (Z.shape[1] * Z.var())
+    assert model.named_steps["map"].gamma == pytest.approx(expected)
+    assert scale_rule(sparse.csr_matrix(Z)) == pytest.approx(expected)
+    assert scale_rule(np.ones((3, 2))) == 1.0
+
+
+def test_exact_regression_is_kernel_ridge_of_centred_numbers(rng):
+    X, y = rng.normal(size=(30, 2)), 5 + 3 * rng.normal(size=30)
+    model = make_model(EXACT, X, y, "regression", gamma=0.3, C=2.0).fit(X, y)
+    Z = model.named_steps["prepare"].transform(X)
+    K = rbf_kernel(Z, gamma=0.3)
+    expected = y.mean() + K @ np.linalg.solve(K + 0.25 * np.eye(30), y - y.mean())
+    np.testing.assert_allclose(model.predict(X), expected)
+
+
+def test_mistakes(wine):
+    X, y = wine
+    with pytest.raises(ValueError, match="there is no method 'Magic'; there are Margin"):
+        find_method("Magic")
+    for name in ("mercr features", "mercer", "MercerFeature"):
+        with pytest.raises(ValueError, match="did you mean MercerFeatures"):
+            find_method(name)
+    with pytest.raises(ValueError, match="width must be a whole number"):
+        make_model("RBFSampler", X, y, "classification", width=None)
+    with pytest.raises(ValueError, match="gamma must be a number or 'scale', got 'wide'"):
+        make_model("RBFSampler", X, y, "classification", gamma="wide")
+    with pytest.raises(ValueError, match="task must be one of"):
+        make_model("RBFSampler", X, y, "ranking")
+    with pytest.raises(ValueError, match="has no feature map"):
+        make_map(EXACT, width=2, gamma=1.0, task="regression")
+    with pytest.raises(ValueError, match=r"ConvolutionalKernelNetwork is for images: give their"):
+        make_model("convolutionalkernelnetwork", X, y, "classification", width=32)

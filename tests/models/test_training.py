@@ -1,0 +1,67 @@
+"""One model for use: what it chose, and a score that is honest."""
+
+import numpy as np
+import pytest
+
+from bochner.data.tables import Table, read_table
+from bochner.models.calibration import probabilities
+from bochner.models.training import train
+
+
+def noise(n=400, seed=0):
+    """Labels that have nothing to do with the rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return Table("noise", rng.normal(size=(n, 3)), y, "classification", None, n)
+
+
+def test_given_settings_are_kept():
+    trained = train(read_table("iris"), "FourierFeatures", width=16, gamma=0.3, C=2.0)
+    assert (trained.chosen["gamma"], trained.chosen["C"]) == (0.3, 2.0)
+    machine = trained.pipeline.named_steps["machine"]
+    assert machine.alpha == pytest.approx(1 / 4)
+    assert trained.pipeline.named_steps["map"].n_components == 16
+
+
+def test_the_score_is_of_rows_that_took_no_part():
+    """On noise the accuracy is a coin's, within its standard error, though much was chosen."""
+    scores = [train(noise(seed=s), "FourierFeatures", width=64).score for s in range(4)]
+    error = np.sqrt(0.25 / (80 * len(scores)))
+    assert abs(np.mean(scores) - 0.5) < 4 * error
+
+
+def test_calibrated_probabilities():
+    table = read_table("breast-cancer")
+    trained = train(table, "MercerFeatures", width=40)
+    scores = trained.pipeline.decision_function(table.X)
+    found = probabilities(scores, trained.calibration)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert np.mean(found.argmax(axis=1) == table.y) > 0.9
+
+
+def test_regression_and_the_exact_machine():
+    trained = train(read_table("diabetes"), "exact")
+    assert trained.measure == "R2"
+    assert trained.score > 0.3
+    assert trained.calibration is None
+    assert trained.pipeline.named_steps["map"] == "passthrough"
+
+
+def test_a_rare_class_is_balanced():
+    rng = np.random.default_rng(0)
+    y = (np.arange(300) % 30 == 0).astype(int)
+    table = Table(
+        "rare", rng.normal(size=(300, 2)) + 2 * y[:, None], y, "classification", None, 300
+    )
+    trained = train(table, "FourierFeatures", width=16)
+    assert trained.measure == "balanced-accuracy"
+    assert trained.pipeline.named_steps["machine"].class_weight == "balanced"
+
+
+def test_mistakes():
+    with pytest.raises(ValueError, match="width must be even"):
+        train(read_table("iris"), "FourierFeatures", width=7)
+    with pytest.raises(ValueError, match="there is no method 'Magic'"):
+        train(read_table("iris"), "Magic")
+    with pytest.raises(ValueError, match="at most 10000 rows"):
+        train(noise(10_001), "exact")

@@ -1,0 +1,247 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from bochner.data.local import VARIABLE, LocalDataset
+from bochner.images.layers import ARCHITECTURES, PatchLayer
+from bochner.images.optimized import OptimizedMap
+from bochner.papers.mukuta import networks_measures as mukuta_networks_measures
+from bochner.papers.mukuta import networks_plan as mukuta_networks
+from bochner.papers.mukuta.networks_measures import (
+    MERCER,
+    METHODS,
+    NYSTROEM,
+    OPTIMIZED,
+    PENALTIES,
+    RANDOM,
+    architecture,
+    choose_penalty,
+    correlation,
+    images,
+    measure,
+    off_diagonal,
+    train,
+)
+from bochner.papers.mukuta.networks_plan import PLANS, cells
+from bochner.papers.mukuta.networks_tables import REPORTS, claims, covariance, maps, table2
+from bochner.records.cells import Cell, Result
+
+
+@pytest.fixture
+def pictures(monkeypatch, rng):
+    """Images of ten classes, told apart by the direction and the width of their stripes."""
+    grid = np.arange(12)
+
+    def draw(n):
+        y = np.arange(n) % 10
+        angle, length = (y % 5) * np.pi / 5, np.where(y < 5, 3.0, 5.0)
+        phase = rng.uniform(0, 2 * np.pi, n)
+        position = (
+            np.cos(angle)[:, None, None] * grid[:, None] + np.sin(angle)[:, None, None] * grid
+        )
+        waves = np.sin(2 * np.pi * position / length[:, None, None] + phase[:, None, None])
+        noise = rng.normal(0, 0.2, size=waves.shape)
+        return np.clip(127 + 60 * (waves + noise), 0, 255).astype(np.uint8), y
+
+    X, y = draw(300)
+    X_test, y_test = draw(100)
+    data = LocalDataset("mnist", X, y, X_test, y_test)
+    small = {"mnist-pm": (PatchLayer(3, 12, 2), PatchLayer(2, 20, 2))}
+    monkeypatch.setattr(mukuta_networks_measures, "load_images", lambda name: data)
+    monkeypatch.setattr(mukuta_networks_measures, "ARCHITECTURES", {**ARCHITECTURES, **small})
+    monkeypatch.setitem(METHODS, OPTIMIZED, OptimizedMap(n_pairs=2000, max_iter=30))
+    yield data
+    images.cache_clear()
+    mukuta_networks_measures._all_images.cache_clear()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_network_tells_stripes_apart(method, pictures):
+    result = measure(Cell("table2", "mnist-pm", method, None, 0))
+    assert result.score > 0.9
+    assert result.details["quantile"] in (0.02, 0.1)
+    assert result.details["columns"] == 2 * 2 * 20
+    assert result.fit > 0
+    json.dumps(result.details)
+
+
+def test_labels_of_the_test_images_play_no_part(pictures, monkeypatch):
+    cell = Cell("table2", "mnist-pm", RANDOM, None, 0)
+    first = measure(cell)
+    swapped = LocalDataset(
+        "mnist", pictures.X_train, pictures.y_train, pictures.X_test, 9 - pictures.y_test
+    )
+    monkeypatch.setattr(mukuta_networks_measures, "images", lambda *arguments: swapped)
+    second = measure(cell)
+    names = ("C", "held out", "quantile")
+    assert [first.details[n] for n in names] == [second.details[n] for n in names]
+    assert second.score < first.score
+
+
+def test_a_width_is_the_number_of_maps_of_the_last_layer(pictures):
+    assert architecture("mnist-pm", 6)[0] == architecture("mnist-pm")[0]
+    result = measure(Cell("maps", "mnist-pm", MERCER, 6, 0))
+    assert result.details["columns"] == 2 * 2 * 6
+    assert result.details["quantile"] == 0.1
+
+
+def test_on_tensors(pictures):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    cell = Cell("table2", "mnist-pm", NYSTROEM, None, 0)
+    host, there = measure(cell), measure(cell, device="cpu:0")  # PyTorch's name of the host
+    assert abs(there.score - host.score) <= 0.03
+    assert abs(there.details["held out"] - host.details["held out"]) <= 0.06
+
+
+def test_fewer_images(pictures):
+    few = images("mnist", 100, 3)
+    assert few.X_train.shape == (100, 12, 12)
+    assert len(few.y_test) == 50
+    again = images("mnist", 100, 3)
+    np.testing.assert_array_equal(few.X_train, again.X_train)
+    assert images("mnist", 1000, 3) is pictures
+
+
+def test_unknown_method(pictures):
+    with pytest.raises(ValueError, match="there is no method 'magic'; there are optimized"):
+        measure(Cell("table2", "mnist-pm", "magic", None, 0))
+
+
+@pytest.mark.parametrize("n", [60, 400])  # more columns than rows, and fewer
+def test_machines_are_those_of_liblinear(n, rng, monkeypatch):
+    y = np.arange(n) % 10
+    centres = rng.normal(size=(10, 40))
+    features = (centres[y] + 0.5 * rng.normal(size=(n, 40))).astype(np.float32)
+    theirs = LinearSVC(C=1.0, dual=True, tol=1e-6, max_iter=100_000, intercept_scaling=100.0)
+    theirs.fit(features, y)
+    roughly = train(features, y, [1.0])[0]
+    monkeypatch.setattr(mukuta_networks_measures, "TOLERANCE", 1e-9)
+    exactly = train(features.astype(np.float64), y, [1.0])[0]
+    values = features @ exactly.coefficients + exactly.intercepts
+    np.testing.assert_allclose(values, theirs.decision_function(features), atol=2e-3)
+    # a tolerance of 1e-4 leaves errors in the values, which seldom matter to which is largest
+    assert (roughly(features) == theirs.predict(features)).mean() > 0.99
+
+
+def test_the_penalty_is_chosen_on_held_out_rows(rng):
+    y = np.arange(240) % 10
+    features = (np.eye(10)[y] + 0.8 * rng.normal(size=(240, 10))).astype(np.float32)
+    C, score = choose_penalty(features, y, 0)
+    share = 200 / 240
+    assert min(abs(C - share * penalty) for penalty in PENALTIES) < 1e-9
+    order = np.random.RandomState(0).permutation(240)
+    held, kept = np.sort(order[:40]), np.sort(order[40:])
+    scores = [
+        np.mean(classifier(features[held]) == y[held])
+        for classifier in train(features[kept], y[kept], PENALTIES)
+    ]
+    assert score == pytest.approx(scores[PENALTIES.index(C / share)], abs=0.03)
+
+
+def test_covariance_of_features(pictures):
+    mercer, optimized = (
+        measure(Cell("covariance", "mnist-pm", method, None, 0)) for method in (MERCER, OPTIMIZED)
+    )
+    assert 0 < mercer.score < optimized.score < 1
+    assert 0 < mercer.details["maps"] <= 1
+
+
+def test_correlations_against_numpy(rng):
+    features = rng.normal(size=(50, 6)) @ rng.normal(size=(6, 6)) + 3
+    features[:, 2] = 7  # does not vary
+    expected = np.corrcoef(np.delete(features, 2, axis=1).T)
+    np.testing.assert_allclose(correlation(features), expected, atol=1e-12)
+    apart = expected[~np.eye(5, dtype=bool)]
+    assert off_diagonal(features) == pytest.approx(np.sqrt(np.mean(apart**2)), abs=1e-7)
+    assert len(correlation(features, most=4)) == 3
+
+
+def result(task, method, score, seed=0, fit=1.0, width=None, max_train=None, **details):
+    cell = Cell("table2", task, method, width, seed, max_train)
+    given = {"columns": 10.0, "transform": 1.0, "quantile": 0.1, "C": 1.0}
+    return Result(cell, score, fit, 2.0, {**given, **details})
+
+
+def test_table_has_the_published_figures_beside_ours():
+    section = table2([result("mnist-pm", MERCER, 0.99), result("cifar-pm", NYSTROEM, 0.8)])[0]
+    assert section.rows[1][:4] == ("mnist-pm", MERCER, "99.00", "99.36 .. 99.51")
+    assert section.rows[2][:4] == ("cifar-pm", NYSTROEM, "80.00", "75.72 .. 81.52")
+    assert "CIFAR-100 and SVHN" in "".join(section.lines)
+
+
+@pytest.mark.parametrize(
+    ("max_train", "noise"),
+    [(None, "0.1 on MNIST, 0.4 on CIFAR-10."), (600, "0.6 on MNIST, 2 on CIFAR-10.")],
+)
+def test_noise_is_that_of_the_test_images(max_train, noise):
+    # sqrt(0.99 0.01 / 10000) = 0.0010, sqrt(0.8 0.2 / 10000) = 0.004; / 300: 0.0057, 0.023
+    results = [
+        result("mnist-pm", MERCER, 0.99, max_train=max_train),
+        result("cifar-pm", NYSTROEM, 0.8, max_train=max_train),
+    ]
+    assert f"have a noise of {noise}" in "\n".join(table2(results)[0].lines)
+
+
+def test_lines_are_whole_sentences():
+    results = [result("mnist-pm", MERCER, 0.99, maps=0.1, max_train=600)]
+    for line in (*table2(results)[0].lines, *covariance(results)[0].lines):
+        assert line.endswith((".", ")"))
+        assert line.startswith("not checked:") or not line[0].islower()
+
+
+def test_claims_can_fail():
+    groups = {
+        ("mnist-pm", method, None): {0: result("mnist-pm", method, score, fit=fit)}
+        for method, score, fit in ((MERCER, 0.99, 3), (OPTIMIZED, 0.98, 2), (RANDOM, 0.995, 1))
+    }
+    better, random, nystroem, quicker = claims(groups)
+    assert not better.exceptions
+    assert random.exceptions == ["mnist-pm: -0.5"]
+    assert not nystroem.checked
+    assert quicker.exceptions
+
+
+def test_figure_with_fewer_maps():
+    results = [
+        result("cifar-pm", method, score + width / 1e5, seed, width=width)
+        for method, score in ((MERCER, 0.8), (RANDOM, 0.7))
+        for width in (200, 800)
+        for seed in (0, 1)
+    ]
+    (section,) = maps(results)
+    assert section.rows[0] == ("approximation", "200 maps", "800 maps")
+    assert {series.name for series in section.chart.series} == {MERCER, RANDOM}
+    assert any(line.startswith("confirmed") for line in section.lines)
+
+
+@pytest.mark.parametrize("study", PLANS)
+def test_plans(study):
+    planned = cells(study)
+    assert len(set(planned)) == len(planned)
+    assert {cell.method for cell in planned} == set(METHODS)
+    quick = cells(study, quick=True)
+    assert all(cell.max_train for cell in quick)
+    assert len(quick) < len(planned)
+
+
+def test_command(pictures, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    file = tmp_path / "table2.jsonl"
+    words = ["table2", "--tasks", "mnist-pm", "--methods", RANDOM, "--seeds", "1", "--resume"]
+    mukuta_networks.main([*words, str(file)])
+    assert REPORTS["table2"]([]).splitlines()[0] in capsys.readouterr().out
+    assert len(file.read_text().splitlines()) == 1
+    mukuta_networks.main([*words, str(file)])
+    assert len(file.read_text().splitlines()) == 1
+
+
+def test_command_without_data(monkeypatch, capsys):
+    mukuta_networks_measures.images.cache_clear()
+    mukuta_networks_measures._all_images.cache_clear()
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(SystemExit) as stop:
+        mukuta_networks.main(["covariance", "--seeds", "1"])
+    assert stop.value.code == 2
+    assert "set the environment variable BOCHNER_DATA" in capsys.readouterr().err
