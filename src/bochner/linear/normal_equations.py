@@ -1,0 +1,168 @@
+r"""Ridge regression from sums over rows.
+
+.. math:: \min_{W, b} \; \sum_i s_i |y_i - W^\top x_i - b|^2 + \alpha \|W\|^2
+
+needs the weighted mean, Gram matrix and moments of the rows, and nothing else: these are added up
+block by block, and the sums of two parts of the rows are those of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import linalg
+from scipy.linalg import LinAlgError
+
+from bochner.engine.arrays import (
+    cast,
+    convert,
+    identity,
+    inverse,
+    is_host,
+    machine_epsilon,
+    namespace,
+    wide_dtype,
+    zeros,
+)
+
+_BLOCK = 4096  # rows that are made wide at a time
+_ONE_FACTORISATION = 6  # so many Cholesky factors cost as much as the eigenvectors
+
+Solution = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    r"""What rows add up to: their weight, means, centred Gram matrix and moments.
+
+    The sums are float64 wherever the device has it: float32 sums of squares would hide the
+    weakest penalties.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the weights; the number of rows without any.
+    means, target_means : arrays of shape (D,) and (k,)
+        Weighted means.
+    gram, moments : arrays of shape (D, D) and (D, k)
+        :math:`\sum_i s_i (x_i - \bar x)(x_i - \bar x)^\top` and
+        :math:`\sum_i s_i (x_i - \bar x)(y_i - \bar y)^\top`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.normal_equations import NormalEquations
+    >>> x = np.arange(5.0)[:, None]
+    >>> first = NormalEquations.from_rows(x[:2], 3 * x[:2] + 1)
+    >>> both = first + NormalEquations.from_rows(x[2:], 3 * x[2:] + 1)
+    >>> coefficients, intercepts = both.solve(1e-9)
+    >>> coefficients.round(6), intercepts.round(6)
+    (array([[3.]]), array([1.]))
+    """
+
+    weight: float
+    means: Any
+    target_means: Any
+    gram: Any
+    moments: Any
+    epsilon: float
+
+    @classmethod
+    def from_rows(cls, features: Any, targets: Any, weights: Any = None) -> NormalEquations:
+        """Add up rows of features and targets.
+
+        Parameters
+        ----------
+        features : array of shape (n, D)
+            float32 or float64, NumPy or on a device.
+        targets : array of shape (n, k)
+            Numbers to predict.
+        weights : array of shape (n,) or None, default=None
+            Of the rows; None is one each.
+        """
+        xp, wide = namespace(features), wide_dtype(features)
+        n, D = features.shape
+        targets = convert(targets, features, wide)
+        weights = None if weights is None else convert(weights, features, wide)
+        total = float(n) if weights is None else float(xp.sum(weights))
+        blocks = [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+
+        def weighted(rows: Any, block: slice) -> Any:
+            return rows if weights is None else rows * weights[block][:, None]
+
+        means = sum(xp.sum(weighted(cast(features[b, :], wide), b), axis=0) for b in blocks)
+        means = means / total
+        target_means = xp.sum(weighted(targets, slice(0, n)), axis=0) / total
+        gram = zeros((D, D), features, wide)
+        moments = zeros((D, targets.shape[1]), features, wide)
+        for block in blocks:
+            rows = cast(features[block, :], wide) - means
+            if weights is None:
+                # the product of an array with its own transpose takes half the time in BLAS
+                gram = gram + rows.T @ rows
+                moments = moments + rows.T @ (targets[block, :] - target_means)
+            else:
+                roots = xp.sqrt(weights[block])[:, None]
+                scaled = rows * roots
+                gram = gram + scaled.T @ scaled
+                moments = moments + scaled.T @ ((targets[block, :] - target_means) * roots)
+        epsilon = machine_epsilon(features.dtype, xp)
+        return cls(total, means, target_means, gram, moments, epsilon)
+
+    def __add__(self, other: NormalEquations) -> NormalEquations:
+        """The sums of two parts of the rows together (Chan, Golub and LeVeque)."""
+        total = self.weight + other.weight
+        share = other.weight / total
+        step, target_step = other.means - self.means, other.target_means - self.target_means
+        factor = self.weight * share
+        return NormalEquations(
+            total,
+            self.means + share * step,
+            self.target_means + share * target_step,
+            self.gram + other.gram + factor * step[:, None] * step[None, :],
+            self.moments + other.moments + factor * step[:, None] * target_step[None, :],
+            max(self.epsilon, other.epsilon),
+        )
+
+    def solve(self, alpha: float) -> Solution:
+        """Coefficients of shape (D, k) and intercepts of shape (k,) for one penalty."""
+        xp, D = namespace(self.gram), self.gram.shape[0]
+        rounding = self.epsilon * float(xp.max(xp.linalg.diagonal(self.gram)))
+        ones = identity(D, self.gram, self.gram.dtype)
+        if not is_host(self.gram):
+            return self._with_intercepts(
+                inverse(self.gram + (alpha + rounding) * ones)(self.moments)
+            )
+        for jitter in (0.0, 1.0, 100.0):
+            try:
+                factor = linalg.cho_factor(
+                    self.gram + (alpha + jitter * rounding) * ones,
+                    overwrite_a=True,
+                    check_finite=False,
+                )
+            except LinAlgError:
+                continue
+            return self._with_intercepts(
+                linalg.cho_solve(factor, self.moments, check_finite=False)
+            )
+        raise ValueError("the features of the ridge regression are not finite.")
+
+    def path(self, alphas: Sequence[float]) -> Iterator[Solution]:
+        """Solutions for several penalties, in their order, from one factorisation."""
+        if len(alphas) < _ONE_FACTORISATION:
+            yield from map(self.solve, alphas)
+            return
+        xp = namespace(self.gram)
+        if is_host(self.gram):
+            values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
+        else:
+            values, vectors = xp.linalg.eigh(self.gram)
+        values = xp.clip(values, 0.0, None)  # rounding may leave them below
+        turned = vectors.T @ self.moments
+        for alpha in alphas:
+            yield self._with_intercepts(vectors @ (turned / (values + alpha)[:, None]))
+
+    def _with_intercepts(self, coefficients: Any) -> Solution:
+        return coefficients, self.target_means - self.means @ coefficients

@@ -1,0 +1,151 @@
+"""What is reported of a model, and what choices are made by.
+
+A measure scores predictions. Choices between models look at the same score, except for two
+classes: there the hinge loss tells models apart that err on the same few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, r2_score
+
+_FEWER_THAN_EVEN = 0.2
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score of predictions; larger is better.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in options and files.
+    unit : str
+        ``"%"`` where scores are shares, which are shown times 100.
+    classes : bool
+        Whether it is for classes.
+    score : callable
+        From targets and predictions to the score.
+    balanced : bool
+        Whether every class weighs the same, however many rows it has.
+
+    Examples
+    --------
+    >>> from bochner.linear.scoring import MEASURES
+    >>> round(MEASURES["accuracy"].score([0, 1, 1], [0, 1, 0]), 3)
+    0.667
+    """
+
+    name: str
+    unit: str
+    classes: bool
+    score: Callable[[Any, Any], float]
+    balanced: bool = False
+
+    @property
+    def factor(self) -> float:
+        """What a score is multiplied with to be shown."""
+        return 100.0 if self.unit == "%" else 1.0
+
+    def judge(
+        self, y: NDArray[Any], decisions: NDArray[Any], classes: NDArray[Any] | None
+    ) -> float:
+        """What choices are made by.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            Targets.
+        decisions : array of shape (n,) or (n, k)
+            Values of `decision_function`, or predicted numbers.
+        classes : array or None
+            As in `classes_` of the model; None for numbers.
+
+        Returns
+        -------
+        float
+            For two classes the negative mean hinge loss, otherwise the score.
+        """
+        if classes is None:
+            return self.score(y, decisions)
+        if decisions.ndim == 2:
+            return self.score(y, classes[decisions.argmax(axis=1)])
+        signs = np.where(y == classes[1], 1.0, -1.0)
+        losses = np.maximum(0, 1 - decisions * signs)
+        return -_class_mean(y, losses) if self.balanced else -float(np.mean(losses))
+
+
+def _class_mean(y: NDArray[Any], values: NDArray[Any]) -> float:
+    """The mean over the classes of their own means."""
+    return float(np.mean([values[y == label].mean() for label in np.unique(y)]))
+
+
+def _accuracy(y: Any, predictions: Any) -> float:
+    return float(accuracy_score(y, predictions))
+
+
+def _balanced_accuracy(y: Any, predictions: Any) -> float:
+    # scikit-learn's warns of classes that are predicted and not there
+    y = np.asarray(y)
+    return _class_mean(y, (np.asarray(predictions) == y).astype(np.float64))
+
+
+def _r2(y: Any, predictions: Any) -> float:
+    with np.errstate(all="ignore"):
+        return float(r2_score(y, predictions))
+
+
+MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure("accuracy", "%", True, _accuracy),
+        Measure("balanced-accuracy", "%", True, _balanced_accuracy, balanced=True),
+        Measure("R2", "", False, _r2),
+    )
+}
+
+
+def choose_measure(y: NDArray[Any], task: str, name: str = "auto") -> Measure:
+    """The measure of this name; ``"auto"`` is the one that suits the target.
+
+    For classes that is the accuracy, unless the smallest class has less than a fifth of the rows
+    it would have if all had the same number: then it is the balanced accuracy, the mean over the
+    classes of the share that was classified correctly.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Targets.
+    task : {"classification", "regression"}
+        What they are.
+    name : str, default="auto"
+        A key of `MEASURES`, or ``"auto"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.scoring import choose_measure
+    >>> choose_measure(np.array([0, 1, 0, 1]), "classification").name
+    'accuracy'
+    >>> choose_measure(np.array([0.5, 1.0]), "regression").name
+    'R2'
+    """
+    classes = task == "classification"
+    fitting = [measure.name for measure in MEASURES.values() if measure.classes == classes]
+    if name != "auto":
+        if name not in MEASURES:
+            raise ValueError(f"measure must be one of auto, {', '.join(fitting)}, got {name!r}.")
+        if name not in fitting:
+            other = "numbers" if classes else "classes"
+            raise ValueError(f"measure {name!r} is for {other}; this target takes {fitting[0]!r}.")
+        return MEASURES[name]
+    if not classes:
+        return MEASURES["R2"]
+    _, counts = np.unique(y, return_counts=True)
+    unbalanced = counts.min() * len(counts) < _FEWER_THAN_EVEN * len(y)
+    return MEASURES["balanced-accuracy" if unbalanced else "accuracy"]

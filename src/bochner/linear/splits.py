@@ -1,0 +1,63 @@
+"""Rows to fit on and rows to judge by: every split into the two, wherever one is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+HELD_OUT = 0.25  # of the training rows: what settings are chosen on
+
+Rows = NDArray[np.intp]
+
+
+def hold_out(
+    y: NDArray[Any],
+    seed: int | None,
+    *,
+    classes: bool,
+    fraction: float = HELD_OUT,
+    max_rows: int | None = None,
+) -> tuple[Rows, Rows]:
+    """Positions of the rows to fit on, and of those to judge by.
+
+    Parameters
+    ----------
+    y : array of shape (n,) or (n, k)
+        Targets.
+    seed : int or None
+        Decides which rows are held out.
+    classes : bool
+        Whether `y` holds classes: their proportions are kept wherever every class has two rows
+        and the held-out part has room for all.
+    fraction : float, default=0.25
+        Share of the rows that is held out.
+    max_rows : int or None, default=None
+        Of more rows, this many are drawn at random first.
+
+    Returns
+    -------
+    kept, held : integer arrays
+        In random order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.splits import hold_out
+    >>> kept, held = hold_out(np.arange(20) % 2, 0, classes=True)
+    >>> len(kept), len(held), len(set(kept) & set(held))
+    (15, 5, 0)
+    """
+    rows = np.arange(len(y))
+    if max_rows is not None and len(y) > max_rows:
+        rows = np.random.RandomState(seed).permutation(len(y))[:max_rows]
+    stratify = y[rows] if classes and _can_stratify(y[rows], fraction) else None
+    kept, held = train_test_split(rows, test_size=fraction, random_state=seed, stratify=stratify)
+    return kept, held
+
+
+def _can_stratify(y: NDArray[Any], fraction: float) -> bool:
+    _, counts = np.unique(y, return_counts=True)
+    return bool(counts.min() >= 2 and int(fraction * len(y)) >= len(counts))
