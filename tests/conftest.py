@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from bochner.compare.plan import Setup
+from bochner.data.tables import Table, read_table
+from bochner.linear.scoring import MEASURES
+
 # What the user has downloaded before must not decide a test.
 os.environ["BOCHNER_CACHE"] = os.path.join(os.path.dirname(__file__), "no-such-folder")
 
@@ -17,3 +21,29 @@ def rng() -> np.random.Generator:
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("explore", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+# Small tables to compare methods on.
+
+
+@pytest.fixture(scope="session")
+def wine():
+    return Setup(read_table("wine"), MEASURES["accuracy"])
+
+
+@pytest.fixture(scope="session")
+def two():
+    """Two classes, one of them rare."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(np.hypot(*X.T) < 0.55, "inside", "outside")
+    table = Table("disc", X, y, "classification", None, 400)
+    return Setup(table, MEASURES["balanced-accuracy"])
+
+
+@pytest.fixture(scope="session")
+def numbers():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3))
+    y = 40 + 7 * np.sin(2 * X[:, 0]) + rng.normal(size=300)
+    return Setup(Table("sine", X, y, "regression", None, 300), MEASURES["R2"])

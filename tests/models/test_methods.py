@@ -6,22 +6,15 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_wine
-from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import LinearSVC
 
 import bochner
-from bochner.models.methods import (
-    EXACT,
-    METHODS,
-    find_method,
-    make_machine,
-    make_map,
-    make_model,
-    scale_rule,
-)
+from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
+from bochner.models.methods import METHODS, Rows, find_method
+from bochner.models.pipelines import make_head, make_model, scale_rule
 from bochner.models.preparation import PixelScaler
 
+EXACT = next(name for name, method in METHODS.items() if method.exact)
 FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
 pytestmark = pytest.mark.filterwarnings("ignore::bochner.mercer.features.MercerWarning")
 
@@ -36,7 +29,7 @@ def test_every_method_learns_classes(method, wine):
     X, y = wine
     for labels in (y, y == 1):  # three classes, and two
         model = make_model(method, X, labels, "classification", width=60)
-        assert list(model.named_steps) == ["prepare", "map", "machine"]
+        assert list(model.named_steps) == ["prepare", "map", "head"]
         assert model.fit(X[::2], labels[::2]).score(X[1::2], labels[1::2]) > 0.8
 
 
@@ -55,18 +48,21 @@ def test_every_map_of_the_package_is_there():
 
 
 def test_supervised_is_what_scikit_learn_is_told():
-    for name, method in METHODS.items():
+    for method in METHODS.values():
         if method.make is not None:
-            made = make_map(name, width=16, task="classification", image_shape=(8, 8, 1))
+            made = method.make_map(width=16, task="classification", image_shape=(8, 8, 1))
             assert made.__sklearn_tags__().target_tags.required == method.supervised
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].grid])
 def test_settings_of_the_grid_are_parameters(name):
-    for setting, values in METHODS[name].grid.items():
+    method = METHODS[name]
+    for setting, values in method.grid.items():
         assert list(values) == sorted(values)
         given = {setting: values[0]}
-        made = make_map(name, width=16, task="regression", image_shape=(8, 8, 1), **given)
+        made = find_method(name).make_map(
+            width=16, task="regression", image_shape=(8, 8, 1), **given
+        )
         assert made.get_params()[setting] == values[0]
 
 
@@ -97,22 +93,21 @@ def test_rows_of_every_kind(wine):
 
 
 @pytest.mark.parametrize(
-    ("task", "n_classes", "machine"),
+    ("task", "n_classes", "kind"),
     [
-        ("classification", 2, LinearSVC),
+        ("classification", 2, SquaredHingeClassifier),
         ("classification", 5, RidgeClassifier),
-        ("regression", None, Ridge),
+        ("regression", None, RidgeRegressor),
     ],
 )
-def test_machines(task, n_classes, machine):
-    made = make_machine(task, n_classes, C=4.0, balanced=n_classes is not None)
-    assert type(made) is machine
-    assert made.get_params().get("C", 4.0) == 4.0
-    assert made.get_params().get("alpha", 0.125) == 0.125
+def test_heads(task, n_classes, kind):
+    made = make_head(task, n_classes, C=4.0, balanced=n_classes is not None)
+    assert type(made) is kind
+    assert made.C == 4.0
     if n_classes:
         assert made.class_weight == "balanced"
-    with pytest.raises(ValueError, match="C must be a finite number greater than 0, got 0"):
-        make_machine(task, n_classes, C=0)
+    with pytest.raises(ValueError, match="C must be a finite number greater than 0"):
+        make_head(task, n_classes, C=0).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_gamma_by_rule_is_scikit_learns(wine):
@@ -148,6 +143,40 @@ def test_mistakes(wine):
     with pytest.raises(ValueError, match="task must be one of"):
         make_model("RBFSampler", X, y, "ranking")
     with pytest.raises(ValueError, match="has no feature map"):
-        make_map(EXACT, width=2, gamma=1.0, task="regression")
+        find_method(EXACT).make_map(width=2, gamma=1.0, task="regression")
     with pytest.raises(ValueError, match=r"ConvolutionalKernelNetwork is for images: give their"):
         make_model("convolutionalkernelnetwork", X, y, "classification", width=32)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_why_it_cannot_be_used(name):
+    method = METHODS[name]
+    rows = Rows(100, 5, "classification", (8, 8, 1))
+    width = None if method.exact else 64
+    assert method.why_not(width, rows) is None
+    huge = Rows(10**6, 10**6, "classification", (8, 8, 1))
+    few = Rows(10, 5, "classification", (8, 8, 1))
+    if method.even:
+        assert "must be even" in method.why_not(7, rows)
+    if method.images:
+        assert "is for images" in method.why_not(64, Rows(100, 5, "classification"))
+    if method.exact:
+        assert "the most is 10000" in method.why_not(None, huge)
+    for given in (huge, few):
+        reason = method.why_not(width, given)
+        assert reason is None or reason.startswith((name.partition(",")[0], "the exact"))
+
+
+def test_costs_put_scikit_learn_first_and_the_exact_method_last():
+    order = sorted(METHODS.values(), key=lambda method: method.cost)
+    assert order[0].baseline
+    assert order[-1].exact
+
+
+def test_types_that_are_saved_exist():
+    import importlib
+
+    for method in METHODS.values():
+        for name in method.saved_types:
+            module, _, kind = name.rpartition(".")
+            assert isinstance(getattr(importlib.import_module(module), kind), type)

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from bochner.data.table_files import TableError
 from bochner.models.files import Model
-from bochner.models.methods import make_model
+from bochner.models.pipelines import make_model
 from bochner.models.prediction import predict_file
 from bochner.models.schema import Schema
 

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from bochner.data.tables import Table, read_table
+from bochner.linear.scoring import MEASURES
 from bochner.models.calibration import probabilities
+from bochner.models.methods import find_method
+from bochner.models.preparation import make_preparation
+from bochner.models.selection import Problem, fit
 from bochner.models.training import train
 
 
@@ -18,8 +22,7 @@ def noise(n=400, seed=0):
 def test_given_settings_are_kept():
     trained = train(read_table("iris"), "FourierFeatures", width=16, gamma=0.3, C=2.0)
     assert (trained.chosen["gamma"], trained.chosen["C"]) == (0.3, 2.0)
-    machine = trained.pipeline.named_steps["machine"]
-    assert machine.alpha == pytest.approx(1 / 4)
+    assert trained.pipeline.named_steps["head"].C == 2.0
     assert trained.pipeline.named_steps["map"].n_components == 16
 
 
@@ -39,7 +42,7 @@ def test_calibrated_probabilities():
     assert np.mean(found.argmax(axis=1) == table.y) > 0.9
 
 
-def test_regression_and_the_exact_machine():
+def test_regression_and_the_exact_method():
     trained = train(read_table("diabetes"), "exact")
     assert trained.measure == "R2"
     assert trained.score > 0.3
@@ -55,7 +58,7 @@ def test_a_rare_class_is_balanced():
     )
     trained = train(table, "FourierFeatures", width=16)
     assert trained.measure == "balanced-accuracy"
-    assert trained.pipeline.named_steps["machine"].class_weight == "balanced"
+    assert trained.pipeline.named_steps["head"].class_weight == "balanced"
 
 
 def test_mistakes():
@@ -63,5 +66,21 @@ def test_mistakes():
         train(read_table("iris"), "FourierFeatures", width=7)
     with pytest.raises(ValueError, match="there is no method 'Magic'"):
         train(read_table("iris"), "Magic")
-    with pytest.raises(ValueError, match="at most 10000 rows"):
+    with pytest.raises(ValueError, match="the most is 10000"):
         train(noise(10_001), "exact")
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "wine", "diabetes"])
+def test_fit_writes_the_model_that_compare_measures(name):
+    """Two classes, many, and numbers: the same rows, seed and settings, the same decisions."""
+    table = read_table(name)
+    trained = train(table, "PosteriorFourierFeatures", width=16)
+    X = make_preparation(table.X).fit_transform(table.X)
+    measure = MEASURES[trained.measure]
+    model = fit(
+        find_method("PosteriorFourierFeatures"),
+        16,
+        Problem(X, table.y, table.task, measure),
+        trained.chosen,
+    )
+    np.testing.assert_array_equal(trained.pipeline.predict(table.X), model.predict(X))

@@ -19,7 +19,7 @@ from rich.table import Table as Grid
 from bochner.cli.console import check_width, console, fail
 
 if TYPE_CHECKING:
-    from bochner.compare.measure import Setup
+    from bochner.compare.plan import Setup
     from bochner.data.tables import Table
     from bochner.records.cells import Cell, Notebook, Result
 
@@ -116,11 +116,11 @@ def compare(
         chosen = _not_for_images(chosen)
     setup = _setup(table, measure, gamma, device)
 
-    from bochner.compare.measure import plan
+    from bochner.compare.plan import plan_cells
     from bochner.records.cells import Notebook
 
     try:
-        cells, left_out = plan(setup, chosen, wide, seeds)
+        cells, left_out = plan_cells(setup, chosen, wide, seeds)
     except ValueError as error:
         fail(error)
     if not cells:
@@ -401,7 +401,7 @@ def _introduce(setup: Setup, seeds: int) -> None:
     _say(f"{table.name}: {n} rows, {counted(d, 'column')}, {kind}", style="bold")
     for note in (*table.notes, *preparation_notes(table.X, table.image_shape)):
         _say(note, style="dim")
-    if setup.measure == "balanced-accuracy":
+    if setup.measure.balanced:
         _say(
             "Measured by balanced accuracy: all classes weigh the same, however few rows they "
             "have (--measure accuracy for the plain one).",
@@ -442,14 +442,15 @@ def _read(
 
 
 def _setup(table: Table, measure: str, gamma: float | None, device: str) -> Setup:
-    from bochner.compare.measure import Setup, measure_for
+    from bochner.compare.plan import Setup
+    from bochner.linear.scoring import choose_measure
     from bochner.models.preparation import make_preparation
 
     if gamma is not None and not 0 < gamma < float("inf"):
         fail(f"--gamma must be a positive finite number, got {gamma}")
     try:
         make_preparation(table.X, table.image_shape)
-        return Setup(table, measure_for(table, measure), gamma, device)
+        return Setup(table, choose_measure(table.y, table.task, measure), gamma, device)
     except ValueError as error:
         fail(error)
 

@@ -199,8 +199,8 @@ def _check_free(path: Path, force: bool) -> None:
 
 def _check_onnx(table: Any, method: str, width: int) -> None:
     """An error before training where the model could not be written as ONNX after it."""
-    from bochner.models.methods import make_model
     from bochner.models.onnx.pipelines import check_convertible
+    from bochner.models.pipelines import make_model
 
     options: dict[str, Any] = {"width": width, "gamma": 1.0, "image_shape": table.image_shape}
     check_convertible(make_model(method, table.X, table.y, table.task, **options))

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bochner.compare.measure import Setup
+from bochner.compare.plan import Setup
 from bochner.models.methods import METHODS
 
-PLAIN = "FourierFeatures"  # what learned maps are compared with in words
 _NO_TIME = 0.1  # seconds that nobody minds
 
 
@@ -31,17 +30,17 @@ def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
     return f"{text} {measure['unit']}".rstrip()
 
 
-def called(summary: Mapping[str, Any]) -> str:
+def describe(summary: Mapping[str, Any]) -> str:
     """The method with its width, in words.
 
     Examples
     --------
-    >>> from bochner.compare.advice import called
-    >>> called({"method": "Nystroem", "width": 32}), called({"method": "exact", "width": None})
-    ('Nystroem with 32 columns', 'the exact machine')
+    >>> from bochner.compare.advice import describe
+    >>> describe({"method": "Nystroem", "width": 32}), describe({"method": "exact", "width": None})
+    ('Nystroem with 32 columns', 'the exact kernel method')
     """
     if summary["width"] is None:
-        return "the exact machine"
+        return "the exact kernel method"
     return f"{summary['method']} with {summary['width']} columns"
 
 
@@ -53,15 +52,16 @@ def guess_score(setup: Setup) -> float:
     Examples
     --------
     >>> from bochner.data.tables import read_table
-    >>> from bochner.compare.measure import Setup
     >>> from bochner.compare.advice import guess_score
-    >>> round(guess_score(Setup(read_table("iris"), "accuracy")), 1)
+    >>> from bochner.compare.plan import Setup
+    >>> from bochner.linear.scoring import MEASURES
+    >>> round(guess_score(Setup(read_table("iris"), MEASURES["accuracy"])), 1)
     33.3
     """
-    if setup.measure == "R2":
+    if not setup.measure.classes:
         return 0.0
     _, counts = np.unique(setup.table.y, return_counts=True)
-    share = 1 / len(counts) if setup.balanced else counts.max() / counts.sum()
+    share = 1 / len(counts) if setup.measure.balanced else counts.max() / counts.sum()
     return float(100 * share)
 
 
@@ -74,12 +74,13 @@ def counting_rows(setup: Setup, n_test: int) -> float:
     Examples
     --------
     >>> from bochner.data.tables import read_table
-    >>> from bochner.compare.measure import Setup
     >>> from bochner.compare.advice import counting_rows
-    >>> counting_rows(Setup(read_table("iris"), "accuracy"), 37)
+    >>> from bochner.compare.plan import Setup
+    >>> from bochner.linear.scoring import MEASURES
+    >>> counting_rows(Setup(read_table("iris"), MEASURES["accuracy"]), 37)
     37.0
     """
-    if not setup.balanced:
+    if not setup.measure.balanced:
         return float(n_test)
     _, counts = np.unique(setup.table.y, return_counts=True)
     return float(n_test / len(setup.table.y) * len(counts) ** 2 / np.sum(1 / counts))
@@ -132,7 +133,8 @@ def recommend(
     """Which line to use, in a sentence, and why.
 
     The one with the fewest columns among those within the noise of the best; of equally wide ones
-    the best that is not much slower than the fastest. The exact machine counts as wider than all.
+    the best that is not much slower than the fastest. The exact kernel method counts as wider
+    than all.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ def recommend(
     if not percent:
         level = f"to say the mean for every row gives {guess:.3f}"
     found = {"method": best["method"], "width": best["width"]}
-    came = f"The best, {called(best)}, came to {score_text(best, measure)} {measure['name']}"
+    came = f"The best, {describe(best)}, came to {score_text(best, measure)} {measure['name']}"
     if best["score"] - error <= guess:
         return {
             "sentence": "Nothing that was measured does better than guessing by more than its "
@@ -182,7 +184,7 @@ def recommend(
     if percent and math.isfinite(guess):
         reasons.append(level)
     return {
-        "sentence": f"Use {called(chosen)}: {score_text(chosen, measure)} {measure['name']}.",
+        "sentence": f"Use {describe(chosen)}: {score_text(chosen, measure)} {measure['name']}.",
         "reason": f"{'; '.join(reasons)}. {noise}",
         "method": chosen["method"],
         "width": chosen["width"],
@@ -196,7 +198,7 @@ def _reasons(
     measure: Mapping[str, Any],
     error: float,
 ) -> list[str]:
-    """Why a line is recommended: beside the best, plain random features and the exact machine."""
+    """Why a line is recommended, rather than the best, plain features or the exact method."""
     if chosen is best:
         reasons = ["It is the best that was measured"]
         near = [s for s in summaries if s is not best and s["score"] >= best["score"] - error]
@@ -204,19 +206,24 @@ def _reasons(
             reasons[0] += ", and none within the noise of it has fewer columns"
     elif chosen["width"] == best["width"]:
         reasons = [
-            f"It is within the noise of the best, {called(best)} "
+            f"It is within the noise of the best, {describe(best)} "
             f"({score_text(best, measure)}), and much faster"
         ]
     else:
         reasons = [
-            f"It has the fewest columns within the noise of the best, {called(best)} "
+            f"It has the fewest columns within the noise of the best, {describe(best)} "
             f"({score_text(best, measure)})"
         ]
-    plain = [s for s in summaries if s["method"] == PLAIN]
+    plain = [s for s in summaries if METHODS[s["method"]].reference]
     same = next((s for s in plain if s["width"] == chosen["width"]), None)
-    if same is not None and chosen["method"] != PLAIN:
+    if METHODS[chosen["method"]].reference:
+        learned = [s for s in summaries if METHODS[s["method"]].supervised]
+        if learned:
+            reasons.append("learning the kernel from the labels does not pay here")
+    elif same is not None:
         reasons.append(
-            f"plain random features ({PLAIN}) of the same width have {score_text(same, measure)}"
+            f"plain random features ({same['method']}) of the same width have "
+            f"{score_text(same, measure)}"
         )
         enough = [s for s in plain if s["score"] >= chosen["score"] - error]
         wide = min(enough, key=lambda s: s["width"], default=None)
@@ -228,11 +235,7 @@ def _reasons(
                 )
         elif wide is not same:
             reasons.append(f"they need {wide['width']} for as much")
-    elif chosen["method"] == PLAIN:
-        learned = [s for s in summaries if METHODS[s["method"]].supervised]
-        if learned:
-            reasons.append("learning the kernel from the labels does not pay here")
     exact = next((s for s in summaries if s["width"] is None), None)
     if exact is not None and exact is not chosen and exact is not best:
-        reasons.append(f"the exact machine has {score_text(exact, measure)}")
+        reasons.append(f"the exact kernel method has {score_text(exact, measure)}")
     return reasons

@@ -12,7 +12,7 @@ import numpy as np
 
 from bochner.compare.advice import counting_rows, guess_score, recommend
 from bochner.compare.guarantees import balanced_error, error_rate
-from bochner.compare.measure import Setup
+from bochner.compare.plan import Setup
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
 from bochner.records.cells import Result, mean_and_error
@@ -25,14 +25,13 @@ def measure_of(setup: Setup) -> dict[str, Any]:
     Examples
     --------
     >>> from bochner.data.tables import read_table
-    >>> from bochner.compare.measure import Setup
+    >>> from bochner.compare.plan import Setup
     >>> from bochner.compare.document import measure_of
     >>> measure_of(Setup(read_table("iris"), "balanced-accuracy"))["name"]
     'balanced accuracy'
     """
-    unit = "" if setup.measure == "R2" else "%"
-    name = setup.measure.replace("-", " ")
-    return {"name": name, "unit": unit, "higher_is_better": True}
+    name = setup.measure.name.replace("-", " ")
+    return {"name": name, "unit": setup.measure.unit, "higher_is_better": True}
 
 
 def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -56,18 +55,18 @@ def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
 
 def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[str, Any]:
     cell = group[0].cell
-    factor = 1.0 if setup.measure == "R2" else 100.0
-    score, error = mean_and_error([factor * result.score for result in group])
+    score, error = mean_and_error([setup.measure.factor * result.score for result in group])
     first = next((result for result in group if result.cell.seed == 0), None)
     guarantee = certificate = None
     if first is not None:
         guarantee = first.details["guarantee"]
         errors: Any = first.details["errors"]
         by_class: Any = first.details.get("class_errors")
-        if setup.balanced and by_class is not None:
-            certificate = balanced_error(by_class, n_certified)
+        if setup.measure.balanced and by_class is not None:
+            certificate = balanced_error(by_class, n_certified).as_dict()
         elif errors is not None:
-            certificate = error_rate(errors, int(first.details["n_test"]), n_certified)
+            n_test = int(first.details["n_test"])
+            certificate = error_rate(errors, n_test, n_certified).as_dict()
     return {
         "method": cell.method,
         "width": cell.width,
@@ -128,7 +127,7 @@ def make_document(
     table = setup.table
     measure = measure_of(setup)
     summaries = summarise(setup, results)
-    factor = 100.0 if measure["unit"] == "%" else 1.0
+    factor = setup.measure.factor
     n_test = counting_rows(setup, int(results[0].details["n_test"]))
     cells = [
         {
@@ -141,6 +140,7 @@ def make_document(
             "seconds": result.seconds,
             "chosen": result.details["chosen"],
             "guarantee": result.details["guarantee"],
+            "no_guarantee": result.details.get("no_guarantee"),
         }
         for result in results
     ]

@@ -33,7 +33,16 @@ from bochner.data.table_files import (
 from bochner.models.preparation import column_kinds
 from bochner.models.wording import counted
 
-__all__ = ["MAX_ROWS", "NAMED", "TASKS", "Table", "TableError", "read_table", "recognise_task"]
+__all__ = [
+    "MAX_ROWS",
+    "NAMED",
+    "TASKS",
+    "Table",
+    "TableError",
+    "read_table",
+    "recognise_task",
+    "take_rows",
+]
 
 MAX_ROWS = 20_000
 TASKS = ("auto", "classification", "regression")
@@ -77,6 +86,11 @@ class Table:
     n_rows_in_file: int
     notes: tuple[str, ...] = ()
     image_shape: Shape | None = None
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Rows of a table by their positions, whether it is a DataFrame, an array or sparse."""
+    return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
 
 
 def _bundled(name: str) -> tuple[Any, Any]:

@@ -26,9 +26,9 @@ from sklearn.pipeline import Pipeline
 
 import bochner
 from bochner.models.schema import Schema
-from bochner.models.trust import TRUSTED, check_contents, foreign_types
+from bochner.models.trust import check_contents, foreign_types, trusted_types
 
-FORMAT = 1
+FORMAT = 2  # 1: heads of scikit-learn, and maps under other names
 
 _SEAL = b"bochner sha256 "
 
@@ -153,7 +153,7 @@ def load_model(path: str | Path) -> Model:
     ------
     ModelFileError
         The file is no model, is damaged, holds types that are not trusted (which are listed), is
-        of a later format, or of another major version of scikit-learn.
+        of another format, or of another major version of scikit-learn.
 
     Warns
     -----
@@ -175,6 +175,7 @@ def load_model(path: str | Path) -> Model:
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
     tree, sealed = _open(path, data)
+    details = _details(path, tree, sealed)
     try:
         found = io_.get_untrusted_types(data=data)
     except Exception as error:  # whatever a forged tree makes of skops
@@ -184,13 +185,12 @@ def load_model(path: str | Path) -> Model:
         raise ModelFileError(
             f"{path} was not loaded, for it holds types that are not trusted: {', '.join(foreign)}"
         )
-    details = _details(path, tree, sealed)
     _check_versions(path, details["versions"])
     try:
         schema = Schema.from_json(details["schema"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InconsistentVersionWarning)  # said in our own words
-            container = io_.loads(data, trusted=sorted(TRUSTED))
+            container = io_.loads(data, trusted=sorted(trusted_types()))
         check_contents(container)
         pipeline = container["pipeline"]
     except Exception as error:  # as above
@@ -264,9 +264,14 @@ def _details(path: Path, tree: Any, sealed: bool) -> dict[str, Any]:
             raise TypeError("format")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} is a skops file, but not a model of bochner") from error
+    if written < FORMAT:
+        raise ModelFileError(
+            f"{path} has the format {written} of an earlier version of bochner, which cannot be "
+            "read any more: train the model again with 'bochner fit'"
+        )
     if written > FORMAT:
         raise ModelFileError(
-            f"{path} has the format {written}, this version of bochner reads up to {FORMAT}: "
+            f"{path} has the format {written}, this version of bochner reads {FORMAT}: "
             "use a later version"
         )
     if not sealed:

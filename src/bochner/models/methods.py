@@ -1,46 +1,50 @@
-r"""Models by the name of their method: preparation, feature map and linear machine as one.
+"""The registry of methods: everything that the program must know of a way to make features.
 
-Every machine on top is written with a weight `C` of the loss,
-
-.. math:: \min_{w, b} \; \tfrac12 |w|^2 + C \sum_i \ell(y_i, \varphi(x_i) \cdot w + b) ,
-
-with the squared hinge for two classes and squares for more classes and for numbers, whose
-``alpha`` is :math:`1 / (2 C)`.
+A new method is its file and one entry here. Nothing else in the package knows a method by its
+name: who needs to know something of one asks its entry.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge, RidgeClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
 
-from bochner.engine.summaries import variance
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
-from bochner.images.single_layer import make_network
+from bochner.images.single_layer import make_network, one_layer
 from bochner.margin.features import MarginFourierFeatures
-from bochner.margin.sphere.features import MarginHarmonicFeatures
+from bochner.margin.sphere.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
-from bochner.models.preparation import make_preparation
 
 Task = Literal["classification", "regression"]
 TASKS = ("classification", "regression")
 
-EXACT = "exact"
-DEFAULT_C = 10.0
+
+@dataclass(frozen=True)
+class Rows:
+    """What a method may ask of the rows it is to learn from, before it has seen any."""
+
+    n_rows: int
+    n_columns: int
+    task: str
+    image_shape: tuple[int, int, int] | None = None
+
+
+Reason = str | None
+
+
+def _always(width: int | None, rows: Rows) -> Reason:
+    return None
+
+
+def _no_settings(*_: Any) -> dict[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,9 @@ class Method:
         One line about it.
     make : callable or None
         Makes the unfitted map from `n_components`, `gamma`, `random_state`, for supervised ones
-        `target`, and the settings of `grid`. None for the exact machine, which has no map.
+        `target`, and the settings of `grid`. None for the exact kernel method, which has no map.
+    cost : int
+        Its place among the methods by what a fit costs, the cheapest first.
     supervised : bool
         Whether the map looks at the labels.
     tasks : tuple of str
@@ -65,26 +71,198 @@ class Method:
     uses_gamma : bool
         Whether `gamma` matters enough to be chosen on held-out rows.
     baseline : bool
-        Whether it is not one of this package.
+        Whether it is not one of this package; it then works on NumPy rows only.
     main : bool
         Whether it is compared without being asked for.
+    reference : bool
+        Whether it is what learned maps are compared with in words.
     even : bool
         Whether its columns come in twos, a cosine and a sine.
     images : bool
         Whether it is for images only; its `make` is then given `image_shape` too, and no `gamma`.
+    limit : callable
+        Why it cannot have a width for given rows, beyond what the other attributes say; None where
+        it can.
+    start : callable
+        Further settings for a number of columns of the rows and a width.
+    settle : callable
+        Settings that the fitted map found by itself on held-out rows, not to be looked for again.
+    guarantee : str or None
+        What is guaranteed of its kernel, a key of `bochner.compare.guarantees.KINDS`.
+    patterns : {"found", "weighted", "patches"} or None
+        What a picture can show of what it learned of images: frequencies in the order in which
+        they were found at peaks of the labels' Fourier potential, frequencies that weigh most, or
+        directions of patches.
+    saved_types : tuple of str
+        Full names of the types that a fitted map may hold in a model file.
     """
 
     name: str
     summary: str
     make: Callable[..., Any] | None
+    cost: int
     supervised: bool = False
     tasks: tuple[str, ...] = TASKS
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     uses_gamma: bool = True
     baseline: bool = False
     main: bool = True
+    reference: bool = False
     even: bool = False
     images: bool = False
+    limit: Callable[[int | None, Rows], Reason] = _always
+    start: Callable[[int, int | None], dict[str, Any]] = _no_settings
+    settle: Callable[[Any], dict[str, Any]] = _no_settings
+    guarantee: str | None = None
+    patterns: Literal["found", "weighted", "patches"] | None = None
+    saved_types: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is the exact kernel method, which has no map and so no width."""
+        return self.make is None
+
+    def why_not(self, width: int | None, rows: Rows) -> Reason:
+        """Why the method cannot be used with this width on such rows; None where it can."""
+        if rows.task not in self.tasks:
+            return f"{self.name} is not for {rows.task}"
+        if self.images and rows.image_shape is None:
+            return (
+                f"{self.name} is for images: give their shape, such as --image-shape 28x28 or "
+                "32x32x3, or arrays of shape (n, height, width) in an npz file"
+            )
+        if self.even and width is not None and width % 2:
+            return (
+                f"{self.name} with {width} columns: its width must be even, a cosine and a sine "
+                "for each frequency"
+            )
+        return self.limit(width, rows)
+
+    def make_map(
+        self,
+        *,
+        width: int | None,
+        task: str,
+        gamma: float | str = "scale",
+        image_shape: tuple[int, int, int] | None = None,
+        random_state: int = 0,
+        **settings: Any,
+    ) -> Any:
+        """The unfitted feature map.
+
+        Parameters
+        ----------
+        width : int
+            Number of columns.
+        task : {"classification", "regression"}
+            What the labels are.
+        gamma : float or str, default="scale"
+            As the map takes it.
+        image_shape : tuple of int or None, default=None
+            Height, width and channels, where rows are images; some methods need it.
+        random_state : int, default=0
+            The seed.
+        **settings
+            Other parameters of the map.
+
+        Examples
+        --------
+        >>> from bochner.models.methods import find_method
+        >>> find_method("RBFSampler").make_map(width=10, gamma=0.5, task="regression")
+        RBFSampler(gamma=0.5, n_components=10, random_state=0)
+        """
+        if self.make is None:
+            raise ValueError(f"method {self.name!r} has no feature map.")
+        if width is None:
+            raise ValueError(f"width must be a whole number for {self.name!r}, got None.")
+        if self.supervised:
+            settings = {"target": task, **settings}
+        if self.images:
+            if image_shape is None:
+                raise ValueError(f"{self.why_not(width, Rows(0, 0, task))}.")
+            settings = {"image_shape": tuple(image_shape), **settings}
+        else:
+            settings = {"gamma": gamma, **settings}
+        return self.make(n_components=width, random_state=random_state, **settings)
+
+
+MOST_EXACT = {"classification": 10_000, "regression": 5000}  # training rows
+MOST_ZONAL = 64  # columns that are worth a search each
+MOST_COVARIANCE = 1024  # columns: eigenvectors of more, for each gamma, outweigh all the rest
+LANDMARK_FREQUENCIES = 64
+MOST_LANDMARK_NUMBERS = 20_000_000  # in the frequencies of all landmarks, drawn many times
+N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
+MOST_DRAWN = 10_000_000
+
+_BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
+_RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
+_LANDMARK_BETAS = (0.1, 1.0, 10.0, 100.0)
+_QUANTILES = (0.02, 0.1, 0.3)
+
+
+def _exact_limit(width: int | None, rows: Rows) -> Reason:
+    most = MOST_EXACT[rows.task]
+    if rows.n_rows <= most:
+        return None
+    return (
+        "the exact kernel method: its time grows with the square of the training rows or faster, "
+        f"of which there are {rows.n_rows}; the most is {most} (--max-rows)"
+    )
+
+
+def _row_limit(name: str, width: int | None, rows: Rows) -> Reason:
+    if width is None or width <= rows.n_rows:
+        return None
+    return f"{name} with {width} columns needs as many training rows, there are {rows.n_rows}"
+
+
+def _landmark_limit(width: int | None, rows: Rows) -> Reason:
+    drawn = (width or 0) * LANDMARK_FREQUENCIES * rows.n_columns
+    if drawn <= MOST_LANDMARK_NUMBERS:
+        return _row_limit("LandmarkSimilarities", width, rows)
+    return (
+        f"LandmarkSimilarities with {width} columns would draw {LANDMARK_FREQUENCIES} frequencies "
+        f"for each, in {rows.n_columns} dimensions"
+    )
+
+
+def _zonal_limit(width: int | None, rows: Rows) -> Reason:
+    if width is None or width <= MOST_ZONAL or rows.n_columns <= EXACT_DIMENSIONS:
+        return None
+    return (
+        f"MarginHarmonicFeatures with {width} columns would take a search for each, in "
+        f"{rows.n_columns} dimensions; the most is {MOST_ZONAL}"
+    )
+
+
+def _covariance_limit(width: int | None, rows: Rows) -> Reason:
+    if rows.n_columns <= MOST_COVARIANCE:
+        return None
+    return (
+        f"MercerFeatures needs the covariance of all {rows.n_columns} columns; the most is "
+        f"{MOST_COVARIANCE}"
+    )
+
+
+def _grid_limit(width: int | None, rows: Rows) -> Reason:
+    assert width is not None
+    assert rows.image_shape is not None
+    try:
+        one_layer(width, rows.image_shape)
+    except ValueError as error:
+        return f"ConvolutionalKernelNetwork with {width} columns: {error}"
+    return None
+
+
+def _fewer_candidates(n_columns: int, width: int | None) -> dict[str, Any]:
+    """A limit of the posterior's candidates, where rows have very many columns."""
+    affordable = max(MOST_DRAWN // n_columns, width or 1)
+    return {"n_candidates": affordable} if affordable < N_CANDIDATES else {}
+
+
+def _found_by_the_game(feature_map: Any) -> dict[str, Any]:
+    setting = feature_map.setting_
+    return {name: getattr(setting, name) for name in ("dual_update", "band", "damping")}
 
 
 def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
@@ -92,10 +270,33 @@ def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
     return MarginHarmonicFeatures(**parameters)
 
 
-_BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
-_RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
-_LANDMARK_BETAS = (0.1, 1.0, 10.0, 100.0)
-_QUANTILES = (0.02, 0.1, 0.3)
+_FOURIER_TYPES = ("bochner.fourier.features.FourierFeatures",)
+_POSTERIOR_TYPES = (
+    "bochner.fourier.alignment.AlignmentSums",
+    "bochner.fourier.candidates.Candidates",
+    "bochner.fourier.posterior_features.PosteriorFourierFeatures",
+)
+_LANDMARK_TYPES = ("bochner.fourier.landmarks.LandmarkSimilarities",)
+_MERCER_TYPES = (
+    "bochner.mercer.features.MercerFeatures",
+    "bochner.mercer.marginals.Marginal",
+    "bochner.mercer.marginals.ProductMatern",
+    "bochner.mercer.mixtures.Mixture",
+    "bochner.mercer.moments.Moments",
+    "bochner.mercer.plan.GaussianPlan",
+    "bochner.mercer.products.Products",
+    "bochner.mercer.separable.SeparablePlan",
+    "bochner.mercer.union.UnionPlan",
+)
+_NETWORK_TYPES = (
+    "bochner.images.bumps.Bumps",
+    "bochner.images.forward.FittedLayer",
+    "bochner.images.layers.GradientLayer",
+    "bochner.images.layers.PatchLayer",
+    "bochner.images.network.ConvolutionalKernelNetwork",
+    "bochner.images.optimized.OptimizedMap",
+    "bochner.images.patch_maps.PatchMap",
+)
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -104,309 +305,157 @@ METHODS: dict[str, Method] = {
             "MarginFourierFeatures",
             "frequencies at the peaks of the labels' Fourier potential",
             MarginFourierFeatures,
+            cost=5,
             supervised=True,
             # It tries bands around gamma on held-out rows of its own.
             uses_gamma=False,
             even=True,
+            settle=_found_by_the_game,
+            patterns="found",
+            saved_types=(
+                "bochner.margin.features.MarginFourierFeatures",
+                "bochner.margin.trials.Setting",
+            ),
         ),
         Method(
             "MarginHarmonicFeatures",
             "spherical harmonics or zonal functions picked for the margin",
             _on_the_sphere,
+            cost=9,
             supervised=True,
             uses_gamma=False,
             main=False,
+            limit=_zonal_limit,
+            saved_types=("bochner.margin.sphere.features.MarginHarmonicFeatures",),
         ),
         Method(
             "PosteriorFourierFeatures",
             "random frequencies, reweighted by how well they align with the labels",
             PosteriorFourierFeatures,
+            cost=7,
             supervised=True,
             grid={"beta": _BETAS},
             even=True,
+            start=_fewer_candidates,
+            guarantee="alignment loss",
+            patterns="weighted",
+            saved_types=_POSTERIOR_TYPES,
         ),
         Method(
             "PosteriorFourierFeatures, chi2",
             "the same with a posterior within a chi-square ball",
             partial(PosteriorFourierFeatures, divergence="chi2"),
+            cost=7,
             supervised=True,
             grid={"rho": _RHOS},
             main=False,
             even=True,
+            start=_fewer_candidates,
+            guarantee="alignment loss",
+            saved_types=_POSTERIOR_TYPES,
         ),
         Method(
             "LandmarkSimilarities",
             "similarities to landmarks, a learned kernel for each",
             LandmarkSimilarities,
+            cost=6,
             supervised=True,
             grid={"beta": _LANDMARK_BETAS},
+            limit=_landmark_limit,
+            saved_types=_LANDMARK_TYPES,
         ),
         Method(
             "LandmarkSimilarities, plain",
             "similarities to landmarks with the plain kernel",
             partial(LandmarkSimilarities, posterior=None),
+            cost=6,
             supervised=True,
             main=False,
+            limit=partial(_row_limit, "LandmarkSimilarities, plain"),
+            saved_types=_LANDMARK_TYPES,
         ),
         Method(
             "MercerFeatures",
             "eigenfunctions of the kernel under the density of the rows",
             MercerFeatures,
+            cost=4,
+            limit=_covariance_limit,
+            guarantee="kernel residual",
+            saved_types=_MERCER_TYPES,
         ),
         Method(
             "ConvolutionalKernelNetwork",
             "a kernel between the patches of images, pooled over a coarse grid",
             make_network,
+            cost=8,
             grid={"quantile": _QUANTILES},
             uses_gamma=False,
             images=True,
+            limit=_grid_limit,
+            patterns="patches",
+            saved_types=_NETWORK_TYPES,
         ),
         Method(
             "FourierFeatures",
             "random Fourier features, orthogonal frequencies",
             FourierFeatures,
+            cost=2,
+            reference=True,
             even=True,
+            saved_types=_FOURIER_TYPES,
         ),
         Method(
             "FourierFeatures, iid",
             "random Fourier features, independent frequencies",
             partial(FourierFeatures, sampling="iid"),
+            cost=2,
             main=False,
             even=True,
+            saved_types=_FOURIER_TYPES,
         ),
         Method(
             "FourierFeatures, sobol",
             "Fourier features of quasi-random frequencies",
             partial(FourierFeatures, sampling="sobol"),
+            cost=2,
             main=False,
             even=True,
+            saved_types=_FOURIER_TYPES,
         ),
         Method(
             "FourierFeatures, unpaired",
             "random Fourier features, one cosine with an offset for each frequency",
             partial(FourierFeatures, sampling="iid", paired=False),
+            cost=2,
             main=False,
+            saved_types=_FOURIER_TYPES,
         ),
-        Method("RBFSampler", "scikit-learn's random Fourier features", RBFSampler, baseline=True),
-        Method("Nystroem", "scikit-learn's Nystroem approximation", Nystroem, baseline=True),
-        Method(EXACT, "the kernel machine itself: SVC or kernel ridge", None, baseline=True),
+        Method(
+            "RBFSampler",
+            "scikit-learn's random Fourier features",
+            RBFSampler,
+            cost=1,
+            baseline=True,
+        ),
+        Method(
+            "Nystroem",
+            "scikit-learn's Nystroem approximation",
+            Nystroem,
+            cost=3,
+            baseline=True,
+            limit=partial(_row_limit, "Nystroem"),
+            guarantee="kernel residual",
+        ),
+        Method(
+            "exact",
+            "the exact kernel method: a support vector machine or kernel ridge regression",
+            None,
+            cost=10,
+            baseline=True,
+            limit=_exact_limit,
+        ),
     )
 }
-
-
-def make_map(
-    method: str,
-    *,
-    width: int,
-    task: str,
-    gamma: float | str = "scale",
-    image_shape: Sequence[int] | None = None,
-    random_state: int = 0,
-    **settings: Any,
-) -> Any:
-    """The unfitted feature map of a method.
-
-    Parameters
-    ----------
-    method : str
-        A key of `METHODS`, other than the exact machine.
-    width : int
-        Number of columns.
-    task : {"classification", "regression"}
-        What the labels are.
-    gamma : float or str, default="scale"
-        As the map takes it.
-    image_shape : sequence of int or None, default=None
-        Height, width and channels, where rows are images; some methods need it.
-    random_state : int, default=0
-        The seed.
-    **settings
-        Other parameters of the map.
-
-    Examples
-    --------
-    >>> from bochner.models.methods import make_map
-    >>> make_map("RBFSampler", width=10, gamma=0.5, task="regression")
-    RBFSampler(gamma=0.5, n_components=10, random_state=0)
-    """
-    found = find_method(method)
-    if found.make is None:
-        raise ValueError(f"method {method!r} has no feature map.")
-    if found.supervised:
-        settings = {"target": task, **settings}
-    if found.images:
-        if image_shape is None:
-            raise ValueError(for_images(found.name))
-        settings = {"image_shape": tuple(image_shape), **settings}
-    else:
-        settings = {"gamma": gamma, **settings}
-    return found.make(n_components=width, random_state=random_state, **settings)
-
-
-def for_images(method: str) -> str:
-    """What to tell someone who wants this method for rows that are no images."""
-    return (
-        f"{method} is for images: give their shape, such as --image-shape 28x28 or 32x32x3, or "
-        "arrays of shape (n, height, width) in a npz file"
-    )
-
-
-def make_machine(
-    task: str,
-    n_classes: int | None,
-    *,
-    C: float | None = None,
-    balanced: bool = False,
-    random_state: int = 0,
-) -> Any:
-    """The unfitted linear machine: LinearSVC, RidgeClassifier or Ridge.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        What the labels are.
-    n_classes : int or None
-        Number of classes; two have the squared hinge.
-    C : float or None, default=None
-        Weight of the loss; None is 10.
-    balanced : bool, default=False
-        Whether every class weighs the same, however many rows it has.
-    random_state : int, default=0
-        The seed.
-
-    Examples
-    --------
-    >>> from bochner.models.methods import make_machine
-    >>> make_machine("regression", None, C=5.0)
-    Ridge(alpha=0.1)
-    """
-    C = DEFAULT_C if C is None else C
-    if not (np.isfinite(C) and C > 0):
-        raise ValueError(f"C must be a finite number greater than 0, got {C!r}.")
-    if task == "regression":
-        return Ridge(alpha=1 / (2 * C))
-    weight = "balanced" if balanced else None
-    if n_classes == 2:
-        # The intercept should not be penalised; liblinear does so less when it is scaled up.
-        return LinearSVC(
-            C=C,
-            dual=False,
-            class_weight=weight,
-            intercept_scaling=10.0,
-            max_iter=5000,
-            random_state=random_state,
-        )
-    return RidgeClassifier(alpha=1 / (2 * C), class_weight=weight)
-
-
-def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: bool = False) -> Any:
-    """The unfitted kernel machine: SVC, or kernel ridge regression of centred numbers.
-
-    Parameters
-    ----------
-    task, C, balanced
-        As for :func:`make_machine`.
-    gamma : float
-        Of the gaussian kernel.
-    """
-    C = DEFAULT_C if C is None else C
-    if task == "regression":
-        ridge = KernelRidge(alpha=1 / (2 * C), kernel="rbf", gamma=gamma)
-        return TransformedTargetRegressor(ridge, transformer=StandardScaler())
-    return SVC(C=C, gamma=gamma, class_weight="balanced" if balanced else None)
-
-
-def make_model(
-    method: str,
-    X: Any,
-    y: Any,
-    task: str,
-    *,
-    width: int | None = 256,
-    gamma: float | str = "scale",
-    C: float | None = None,
-    balanced: bool = False,
-    random_state: int = 0,
-    image_shape: Sequence[int] | None = None,
-    **settings: Any,
-) -> Pipeline:
-    """An unfitted pipeline with the steps ``prepare``, ``map`` and ``machine``.
-
-    Parameters
-    ----------
-    method : str
-        A key of `METHODS`.
-    X : DataFrame, array or sparse matrix of shape (n, d)
-        Rows, looked at to choose the preparation; with ``gamma="scale"`` also to know the scale
-        of what comes out of it.
-    y : array of shape (n,)
-        Labels, of which only the number of classes is looked at.
-    task : {"classification", "regression"}
-        What the labels are.
-    width : int or None, default=256
-        Number of columns of the map; not looked at by the exact machine.
-    gamma : float or "scale", default="scale"
-        As in ``exp(-gamma |x - y|^2)`` of prepared rows; ``"scale"`` is ``1 / (d var)`` of them.
-    C : float or None, default=None
-        Weight of the loss; None is 10.
-    balanced : bool, default=False
-        Whether every class weighs the same, however many rows it has.
-    random_state : int, default=0
-        The seed of map and machine.
-    image_shape : sequence of int or None, default=None
-        Height, width and channels, where rows are images.
-    **settings
-        Other parameters of the map, such as `beta`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bochner.models.methods import make_model
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_model("PosteriorFourierFeatures", X, y, "classification", width=20)
-    >>> bool(model.fit(X, y).score(X, y) > 0.9)
-    True
-    """
-    found = find_method(method)
-    if task not in found.tasks:
-        raise ValueError(f"task must be one of {', '.join(found.tasks)}, got {task!r}.")
-    prepare = make_preparation(X, image_shape)
-    if isinstance(gamma, str) and gamma != "scale":
-        raise ValueError(f"gamma must be a number or 'scale', got {gamma!r}.")
-    n_classes = len(np.unique(np.asarray(y))) if task == "classification" else None
-    if isinstance(gamma, str) and not found.images:
-        gamma = scale_rule(clone(prepare).fit_transform(X))
-    feature_map: Any = "passthrough"
-    if found.make is None:
-        machine = make_exact(task, gamma=float(gamma), C=C, balanced=balanced)
-    else:
-        if width is None:
-            raise ValueError(f"width must be a whole number for {method!r}, got None.")
-        feature_map = make_map(
-            found.name,
-            width=width,
-            task=task,
-            gamma=gamma,
-            image_shape=image_shape,
-            random_state=random_state,
-            **settings,
-        )
-        machine = make_machine(task, n_classes, C=C, balanced=balanced, random_state=random_state)
-    return Pipeline([("prepare", prepare), ("map", feature_map), ("machine", machine)])
-
-
-def scale_rule(X: Any) -> float:
-    """``1 / (d var)`` of prepared rows, scikit-learn's ``gamma="scale"``; 1 for constant ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.models.methods import scale_rule
-    >>> scale_rule(np.array([[-1.0, 2.0], [1.0, -2.0]]))
-    0.2
-    """
-    spread = X.shape[1] * variance(X)
-    return float(1 / spread) if spread > 0 else 1.0
 
 
 def find_method(name: str) -> Method:
@@ -418,11 +467,10 @@ def find_method(name: str) -> Method:
     >>> find_method("nystroem").name
     'Nystroem'
     """
-    for method in METHODS.values():
-        if method.name.lower() == name.strip().lower():
-            return method
     wanted = name.strip().lower()
     known = {method.lower(): method for method in METHODS}
+    if wanted in known:
+        return METHODS[known[wanted]]
     close = [lowered for lowered in known if wanted and wanted in lowered]
     close = (close or difflib.get_close_matches(wanted, known))[:3]
     meant = f"did you mean {' or '.join(known[lowered] for lowered in close)}? " if close else ""

@@ -94,7 +94,7 @@ def predict_file(
     >>> from bochner.data.tables import read_table
     >>> from bochner.models.prediction import predict_file
     >>> from bochner.models.files import Model
-    >>> from bochner.models.methods import make_model
+    >>> from bochner.models.pipelines import make_model
     >>> from bochner.models.schema import Schema
     >>> X, y = read_table("iris").X, read_table("iris").y
     >>> pipeline = make_model("MercerFeatures", X, y, "classification", width=15).fit(X, y)

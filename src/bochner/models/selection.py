@@ -1,9 +1,10 @@
 """Everything that a method leaves open, chosen on held-out training rows.
 
-Gamma, the strength of a posterior, and the `C` of the machine on top. Test rows are no part of
-this module, and a map that learns does not see the rows that its settings are chosen on. Each
-setting is climbed in turn, from a common start, along a short list of values, with the others at
-the best so far; for every candidate the whole path of `C` is looked at.
+Gamma, the strength of a posterior, and the `C` of the head. Test rows are no part of this module,
+and a map that learns does not see the rows that its settings are chosen on: a penalty chosen on
+rows that the features were fitted to would be too weak. Each setting is searched in turn, from a
+common start, along a short list of values, with the others at the best so far; for every
+candidate the whole path of `C` is looked at. What was chosen is then fitted again on all rows.
 """
 
 from __future__ import annotations
@@ -11,60 +12,49 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import Pipeline
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from bochner.engine.summaries import to_numpy
-from bochner.models.comparison_machines import machine_for, strength_to_C
-from bochner.models.linear_machine import HELD_OUT, PATIENCE, Linear, Machine
-from bochner.models.methods import (
-    METHODS,
-    Method,
-    find_method,
-    make_exact,
-    make_map,
-    make_model,
-    scale_rule,
-)
-from bochner.models.preparation import make_preparation
+from bochner.linear.heads import PATIENCE, LinearHead, PenaltyChoice, choose_penalty
+from bochner.linear.scoring import Measure
+from bochner.linear.splits import hold_out
+from bochner.models.methods import Method, find_method
+from bochner.models.pipelines import count_classes, make_exact, make_head, scale_rule
 
 GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the scale rule
-EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # a machine each: climbed, not all looked at
+EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all looked at
 CHOOSING_ROWS = 4000  # training rows that settings are chosen with; `C` with all
 
-N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
-MOST_DRAWN = 10_000_000
-
-Place = Callable[[Any], Any]
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Prepared training rows, coded labels, and what is learned from them.
+    """Prepared training rows, labels, and what is learned from them.
 
     Attributes
     ----------
     X : array or CSR matrix of shape (n, d)
         Prepared rows.
     y : array of shape (n,)
-        -1 and +1 for two classes, 0, 1, .. for more, or numbers.
+        Labels.
     task : {"classification", "regression"}
-        Which.
-    n_classes : int or None
-        None for regression.
-    balanced : bool
-        Whether every class weighs the same.
+        What they are.
+    measure : Measure
+        What counts.
     seed : int
         Of the map, and of which rows are held out.
     gamma : float or None
         Given by the user; None: chosen among multiples of the scale rule.
-    place : callable
-        Puts rows where the maps of this package are to work.
+    device : str
+        Where the maps of this package work: ``"cpu"`` for NumPy, otherwise a device of PyTorch.
     image_shape : tuple of int or None
         Height, width and channels, where rows are images.
     """
@@ -72,52 +62,192 @@ class Problem:
     X: Any
     y: NDArray[Any]
     task: str
-    n_classes: int | None
-    balanced: bool = False
+    measure: Measure
     seed: int = 0
     gamma: float | None = None
-    place: Place = field(default=lambda X: X)
+    device: str = "cpu"
     image_shape: tuple[int, int, int] | None = None
 
-    @property
-    def machine(self) -> Machine:
-        """What is put on top of a map."""
-        return machine_for(self.n_classes, self.balanced)
+    def head(self) -> LinearHead:
+        """The unfitted linear model that is put on a map."""
+        return make_head(
+            self.task, count_classes(self.y, self.task), balanced=self.measure.balanced
+        )
+
+    def rows_for(self, method: Method, X: Any) -> Any:
+        """Rows where the method works: on the device, but for scikit-learn's own."""
+        return X if method.baseline else on_device(X, self.device)
 
 
 @dataclass(frozen=True)
 class Chosen:
     """What did best on held-out rows.
 
-    `settings` are those of the map, with its `gamma`; `strength` is that of the linear machine's
-    path (`C` of the exact machine); `score` what the held-out rows gave.
+    Attributes
+    ----------
+    settings : dict
+        Of the map, with its `gamma`.
+    Cs : callable
+        From a number of rows to the penalty for as many.
+    judged : float
+        What the choice was made by.
+    score : float
+        The measure on the held-out rows: the best of all that were tried, so a little too good.
     """
 
     settings: dict[str, Any]
-    strength: float
+    Cs: Callable[[int], float]
     judged: float
     score: float
 
 
 @dataclass(frozen=True)
-class Learned:
-    """A map and a machine with chosen settings, fitted; `seconds` is what fitting took."""
+class FittedModel:
+    """A map and a head on prepared rows, fitted; `seconds` is what fitting took."""
 
-    decide: Callable[[Any], NDArray[Any]]
     feature_map: Any
-    linear: Linear | None
-    chosen: Chosen
-    C: float
+    head: Any
+    place: Callable[[Any], Any]
     seconds: float
+    settings: dict[str, Any]
+    score: float
+
+    @property
+    def C(self) -> float:
+        """The penalty of the head."""
+        return float(self.settings["C"])
+
+    def features(self, X: Any) -> Any:
+        """What the head sees of prepared rows, on the host."""
+        if self.feature_map is None:
+            return X
+        return to_numpy(self.feature_map.transform(self.place(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predictions for prepared rows."""
+        return np.asarray(self.head.predict(self.features(X)))
+
+    def predict_in_blocks(self, X: Any, block: int = 5000) -> NDArray[Any]:
+        """Predictions for prepared rows of which there are many."""
+        starts = range(0, X.shape[0], block)
+        return np.concatenate([self.predict(X[start : start + block]) for start in starts])
 
 
-def climb(values: Sequence[float], start: float, judge: Callable[[float], float]) -> float:
-    """The value reached by going to a neighbour as long as that is better.
+def on_device(X: Any, device: str) -> Any:
+    """Rows where the maps are to work: NumPy for ``"cpu"``, else a PyTorch tensor in float32.
+
+    Sparse rows stay on the host.
+    """
+    if device == "cpu" or sparse.issparse(X):
+        return X
+    import torch
+
+    return torch.as_tensor(X, dtype=torch.float32, device=device)
+
+
+def learn(method: str, width: int | None, problem: Problem) -> FittedModel:
+    """Choose what is open on held-out rows, then fit on all.
+
+    Parameters
+    ----------
+    method : str
+        A key of :data:`bochner.models.methods.METHODS`.
+    width : int or None
+        Columns of the map; None for the exact kernel method.
+    problem : Problem
+        What to learn.
+    """
+    found = find_method(method)
+    chosen = choose(found, width, problem)
+    settings = {**chosen.settings, "C": chosen.Cs(len(problem.y))}
+    return fit(found, width, problem, settings, chosen.score)
+
+
+def fit(
+    method: Method,
+    width: int | None,
+    problem: Problem,
+    settings: Mapping[str, Any],
+    score: float = float("nan"),
+) -> FittedModel:
+    """A model of given settings, fitted on all rows of a problem.
+
+    Parameters
+    ----------
+    method, width, problem
+        As for :func:`learn`.
+    settings : mapping
+        Of the map and, as `C`, of the head.
+    score : float
+        What held-out rows gave for them.
+    """
+    X, y, given = problem.X, problem.y, dict(settings)
+    C = given.pop("C")
+    with warnings.catch_warnings():
+        # Widths that cut a shell of eigenvalues, searches that stop early: what they are worth
+        # is measured.
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        feature_map = None
+        if method.exact:
+            head: Any = make_exact(problem.task, C=C, balanced=problem.measure.balanced, **given)
+            head.fit(X, y)
+        else:
+            rows = problem.rows_for(method, X)
+            feature_map = _new_map(method, width, problem, given).fit(rows, y)
+            head = problem.head().set_params(C=C)
+            head.fit(to_numpy(feature_map.transform(rows)), y)
+        seconds = time.perf_counter() - start
+    return FittedModel(
+        feature_map,
+        head,
+        lambda rows: problem.rows_for(method, rows),
+        seconds,
+        dict(settings),
+        score,
+    )
+
+
+def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
+    """Settings and penalty that are best on held-out rows.
+
+    Parameters
+    ----------
+    method, width, problem
+        As for :func:`learn`.
+    """
+    base = scale_rule(problem.X) if problem.gamma is None else problem.gamma
+    settings: dict[str, Any] = {} if method.images else {"gamma": base}
+    settings.update(method.start(problem.X.shape[1], width))
+    lists: dict[str, tuple[float, ...]] = {}
+    if problem.gamma is None and method.uses_gamma:
+        lists["gamma"] = tuple(base * factor for factor in GAMMAS)
+    for name, values in method.grid.items():
+        settings[name] = values[len(values) // 2]
+        lists[name] = values
+    trial = _Trial(method, width, problem, CHOOSING_ROWS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as in fit
+        for name, values in lists.items():
+
+            def judge(value: float, name: str = name) -> float:
+                return trial({**settings, name: value}).judged
+
+            settings[name] = search_along(values, settings[name], judge)
+        best = trial(settings)
+        if not method.exact and trial.uses_fewer_rows:
+            # The penalty with all training rows, for the settings chosen with fewer.
+            best = _Trial(method, width, problem, None)(best.settings)
+    return best
+
+
+def search_along(values: Sequence[float], start: float, judge: Callable[[float], float]) -> float:
+    """The value reached by going to a neighbour in the list as long as that is better.
 
     Examples
     --------
-    >>> from bochner.models.selection import climb
-    >>> climb([1, 2, 4, 8, 16], 2, lambda value: -abs(value - 7))
+    >>> from bochner.models.selection import search_along
+    >>> search_along([1, 2, 4, 8, 16], 2, lambda value: -abs(value - 7))
     8
     """
     here = list(values).index(start)
@@ -134,153 +264,6 @@ def climb(values: Sequence[float], start: float, judge: Callable[[float], float]
     return values[here]
 
 
-def learn(method: str, width: int | None, problem: Problem) -> Learned:
-    """Choose what is open on held-out rows, then fit on all.
-
-    Parameters
-    ----------
-    method : str
-        A key of `METHODS`.
-    width : int or None
-        Columns of the map; None for the exact machine.
-    problem : Problem
-        What to learn.
-    """
-    found = find_method(method)
-    with warnings.catch_warnings():
-        # Widths that cut a shell of eigenvalues, searches that stop early: what they are worth
-        # is measured.
-        warnings.simplefilter("ignore")
-        chosen = choose(found, width, problem)
-        return _fit(found, width, problem, chosen)
-
-
-def tune_model(
-    method: str,
-    X: Any,
-    y: NDArray[Any],
-    task: str,
-    *,
-    width: int | None = 256,
-    balanced: bool = False,
-    gamma: float | None = None,
-    random_state: int = 0,
-    image_shape: tuple[int, int, int] | None = None,
-) -> tuple[Pipeline, dict[str, Any], float]:
-    """An unfitted pipeline with its settings chosen on held-out rows.
-
-    Parameters
-    ----------
-    method, X, y, task, width, balanced
-        As for :func:`bochner.models.methods.make_model`.
-    gamma : float or None, default=None
-        None: chosen among multiples of the scale rule.
-    random_state : int, default=0
-        Of the map, and of which rows are held out.
-    image_shape : tuple of int or None, default=None
-        Height, width and channels, where rows are images.
-
-    Returns
-    -------
-    model : Pipeline
-        Not fitted.
-    chosen : dict
-        `gamma`, `C`, and the settings of the map.
-    score : float
-        Of the held-out rows: share of the rows classified rightly (the mean over classes where
-        `balanced`), or R2. The best of all that were tried, so a little too good.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bochner.models.selection import tune_model
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model, chosen, score = tune_model("FourierFeatures", X, y, "classification", width=40)
-    >>> sorted(chosen), bool(model.fit(X, y).score(X, y) > 0.9)
-    (['C', 'gamma'], True)
-    """
-    found = find_method(method)
-    rows = make_preparation(X, image_shape).fit_transform(X)
-    codes, n_classes = code_labels(y, task)
-    problem = Problem(
-        rows, codes, task, n_classes, balanced, random_state, gamma, image_shape=image_shape
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        picked = choose(found, width, problem)
-    C = picked.strength
-    if found.make is not None:
-        C = strength_to_C(C, n_classes, len(codes))
-    settings = {**picked.settings, "C": C}
-    model = make_model(
-        method,
-        X,
-        y,
-        task,
-        width=width,
-        balanced=balanced,
-        random_state=random_state,
-        image_shape=image_shape,
-        **settings,
-    )
-    return model, settings, picked.score
-
-
-def code_labels(y: NDArray[Any], task: str) -> tuple[NDArray[Any], int | None]:
-    """Labels as the machines take them, and the number of classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.models.selection import code_labels
-    >>> code_labels(np.array(["no", "yes", "no"]), "classification")
-    (array([-1,  1, -1]), 2)
-    """
-    if task == "regression":
-        return np.asarray(y, dtype=np.float64), None
-    classes, index = np.unique(y, return_inverse=True)
-    return (2 * index - 1 if len(classes) == 2 else index), len(classes)
-
-
-def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
-    """Settings and strength that are best on held-out rows."""
-    trial = _Trial(method, width, problem, CHOOSING_ROWS)
-    base = scale_rule(problem.X) if problem.gamma is None else problem.gamma
-    settings: dict[str, Any] = {} if method.images else {"gamma": base}
-    if method.name.startswith("Posterior"):
-        settings.update(fewer_candidates(problem.X.shape[1], width))
-    lists: dict[str, tuple[float, ...]] = {}
-    if problem.gamma is None and method.uses_gamma:
-        lists["gamma"] = tuple(base * factor for factor in GAMMAS)
-    for name, values in method.grid.items():
-        settings[name] = values[len(values) // 2]
-        lists[name] = values
-    for name, values in lists.items():
-
-        def judge(value: float, name: str = name) -> float:
-            return trial({**settings, name: value}).judged
-
-        settings[name] = climb(values, settings[name], judge)
-    best = trial(settings)
-    if method.make is not None and trial.cut:
-        # The strength with all training rows, for the settings chosen with fewer.
-        best = _Trial(method, width, problem, None)(best.settings)
-    return best
-
-
-def fewer_candidates(n_columns: int, width: int | None) -> dict[str, int]:
-    """A limit of the posterior's candidates, where rows have very many columns.
-
-    Examples
-    --------
-    >>> from bochner.models.selection import fewer_candidates
-    >>> fewer_candidates(64, 32), fewer_candidates(5000, 32)
-    ({}, {'n_candidates': 2000})
-    """
-    affordable = max(MOST_DRAWN // n_columns, width or 1)
-    return {"n_candidates": affordable} if affordable < N_CANDIDATES else {}
-
-
 class _Trial:
     """Candidates fitted on some training rows and judged on others, each once."""
 
@@ -288,160 +271,176 @@ class _Trial:
         self, method: Method, width: int | None, problem: Problem, max_rows: int | None
     ) -> None:
         self.method, self.width, self.problem = method, width, problem
-        rows = np.arange(len(problem.y))
-        self.cut = max_rows is not None and len(rows) > max_rows
-        if self.cut:
-            rows = np.random.RandomState(problem.seed).permutation(len(rows))[:max_rows]
-        self.kept, self.held = _hold_out(rows, problem)
+        X, y = problem.X, problem.y
+        self.uses_fewer_rows = max_rows is not None and len(y) > max_rows
+        kept, held = hold_out(y, problem.seed, classes=problem.measure.classes, max_rows=max_rows)
+        self.y, self.held_y = y[kept], y[held]
+        self.X, self.held_X = (problem.rows_for(method, X[rows]) for rows in (kept, held))
         self._found: dict[tuple[Any, ...], Chosen] = {}
-        self._losses: dict[float, Any] = {}
+        self._by_gamma: dict[float, Any] = {}
 
     def __call__(self, settings: Mapping[str, Any]) -> Chosen:
         key = tuple(sorted(settings.items()))
         if key not in self._found:
-            judge = self._exact if self.method.make is None else self._map
+            judge = self._exact if self.method.exact else self._map
             self._found[key] = judge(dict(settings))
         return self._found[key]
 
     def _exact(self, settings: dict[str, Any]) -> Chosen:
-        problem, machine = self.problem, self.problem.machine
-        X, y = problem.X, problem.y
+        measure = self.problem.measure
         scores: dict[float, float] = {}
 
         def score(C: float) -> float:
-            exact = make_exact(problem.task, C=C, balanced=problem.balanced, **settings)
-            exact.fit(X[self.kept], y[self.kept])
-            decisions = _decisions(exact.predict(X[self.held]), problem)
-            scores[C] = machine.score(decisions, y[self.held])
+            exact = make_exact(self.problem.task, C=C, balanced=measure.balanced, **settings)
+            exact.fit(self.X, self.y)
+            scores[C] = measure.score(self.held_y, exact.predict(self.held_X))
             return scores[C]
 
-        C = climb(EXACT_CS, EXACT_CS[len(EXACT_CS) // 2], score)
-        return Chosen(settings, C, scores[C], scores[C])
+        C = search_along(EXACT_CS, EXACT_CS[len(EXACT_CS) // 2], score)
+        return Chosen(settings, lambda n_rows: C, scores[C], scores[C])
 
     def _map(self, settings: dict[str, Any]) -> Chosen:
-        problem, machine = self.problem, self.problem.machine
-        y = problem.y
-        kept = placed(self.method, problem, self.kept)
-        held = placed(self.method, problem, self.held)
-        feature_map = self._fitted(settings, kept)
-        features = to_numpy(feature_map.transform(kept))
-        held_features = to_numpy(feature_map.transform(held))
-        best: tuple[float, float, float] | None = None
-        worse = 0
-        path = machine.path(features, machine.columns(y[self.kept]), machine.strengths)
-        for strength, linear in zip(machine.strengths, path, strict=False):
-            decisions = linear(held_features)
-            judged = machine.judge(decisions, y[self.held])
-            if best is None or judged > best[1]:
-                best, worse = (strength, judged, machine.score(decisions, y[self.held])), 0
-            else:
-                worse += judged < best[1]
-            if worse == PATIENCE:
-                break
-        assert best is not None
-        if self.method.name == "MarginFourierFeatures":
-            # Chosen by the map itself, on held-out rows of its own; not to be chosen again.
-            setting = feature_map.setting_
-            settings = {
-                **settings,
-                "dual_update": setting.dual_update,
-                "band": setting.band,
-                "damping": setting.damping,
-            }
-        return Chosen(settings, *best)
+        head = self.problem.head()
+        feature_map = self._fitted(settings)
+        choice = _judge(
+            feature_map, head, self.X, self.y, self.held_X, self.held_y, self.problem.measure
+        )
+        settings = {**settings, **self.method.settle(feature_map)}
+        return Chosen(
+            settings,
+            lambda n_rows: head.default_Cs(n_rows)[choice.position],
+            choice.judged,
+            choice.score,
+        )
 
-    def _fitted(self, settings: dict[str, Any], kept: Any) -> Any:
-        y = self.problem.y[self.kept]
-        feature_map = self._new(settings)
+    def _fitted(self, settings: dict[str, Any]) -> Any:
+        feature_map = _new_map(self.method, self.width, self.problem, settings)
         if not hasattr(feature_map, "with_posterior"):
-            return feature_map.fit(kept, y)
+            return feature_map.fit(self.X, self.y)
         # The losses of the candidates do not depend on the posterior.
         gamma = settings["gamma"]
-        if gamma not in self._losses:
-            self._losses[gamma] = feature_map.fit(kept, y)
+        if gamma not in self._by_gamma:
+            self._by_gamma[gamma] = feature_map.fit(self.X, self.y)
         changes = {name: settings[name] for name in self.method.grid}
-        return self._losses[gamma].with_posterior(**changes)
-
-    def _new(self, settings: Mapping[str, Any]) -> Any:
-        assert self.width is not None
-        return make_map(
-            self.method.name,
-            width=self.width,
-            task=self.problem.task,
-            random_state=self.problem.seed,
-            image_shape=self.problem.image_shape,
-            **settings,
-        )
+        return self._by_gamma[gamma].with_posterior(**changes)
 
 
-def _fit(method: Method, width: int | None, problem: Problem, chosen: Chosen) -> Learned:
-    X, y, machine = problem.X, problem.y, problem.machine
-    if method.make is None:
-        exact = make_exact(
-            problem.task, balanced=problem.balanced, C=chosen.strength, **chosen.settings
-        )
-        start = time.perf_counter()
-        exact.fit(X, y)
-        seconds = time.perf_counter() - start
-        return Learned(
-            lambda rows: _decisions(exact.predict(rows), problem),
-            None,
-            None,
-            chosen,
-            chosen.strength,
-            seconds,
-        )
-    assert width is not None
-    feature_map = make_map(
-        method.name,
+def _new_map(
+    method: Method, width: int | None, problem: Problem, settings: Mapping[str, Any]
+) -> Any:
+    return method.make_map(
         width=width,
         task=problem.task,
         random_state=problem.seed,
         image_shape=problem.image_shape,
-        **chosen.settings,
+        **settings,
     )
-    rows = placed(method, problem)
+
+
+def _judge(
+    feature_map: Any,
+    head: LinearHead,
+    X: Any,
+    y: NDArray[Any],
+    held_X: Any,
+    held_y: NDArray[Any],
+    measure: Measure,
+    patience: int | None = PATIENCE,
+) -> PenaltyChoice:
+    """The best penalty on held-out rows for a fitted map."""
+    features, held = (to_numpy(feature_map.transform(rows)) for rows in (X, held_X))
+    return choose_penalty(head, features, y, held, held_y, measure, patience=patience)
+
+
+def choose_map(
+    candidates: Mapping[Any, Callable[[], Any]],
+    X: NDArray[Any],
+    y: NDArray[Any],
+    head: LinearHead,
+    measure: Measure,
+    seed: int,
+    *,
+    max_rows: int | None = None,
+    folds: int = 1,
+) -> tuple[Any, FittedModel]:
+    """The candidate map and the penalty that are best on held-out rows, fitted on all rows.
+
+    Parameters
+    ----------
+    candidates : mapping
+        From a name to a function that makes an unfitted feature map.
+    X, y : arrays of shape (n, d) and (n,)
+        Training rows and their labels.
+    head : LinearHead
+        The unfitted linear model on top.
+    measure : Measure
+        What counts.
+    seed : int
+        Decides which rows are held out.
+    max_rows : int or None, default=None
+        When there are several candidates, one is chosen with at most so many rows; the penalty
+        is then chosen again with all.
+    folds : int, default=1
+        With more than one every row is held out once, and scores are averaged: for few rows.
+
+    Returns
+    -------
+    name : object
+        Of the candidate that was chosen.
+    model : FittedModel
+        Its `seconds` are those of the map's fit alone.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bochner import FourierFeatures
+    >>> from bochner.linear import RidgeClassifier
+    >>> from bochner.linear.scoring import MEASURES
+    >>> from bochner.models.selection import choose_map
+    >>> X, y = load_iris(return_X_y=True)
+    >>> maps = {
+    ...     gamma: lambda gamma=gamma: FourierFeatures(40, gamma=gamma, random_state=0)
+    ...     for gamma in (1e-6, 0.3)}
+    >>> choose_map(maps, X, y, RidgeClassifier(), MEASURES["accuracy"], 0)[0]
+    0.3
+    """
+    if len(candidates) > 1 and max_rows is not None and len(y) > max_rows:
+        split = hold_out(y, seed, classes=measure.classes, max_rows=max_rows)
+        name, _, _ = _best_candidate(candidates, X, y, head, measure, [split])
+        candidates = {name: candidates[name]}
+    splits = [hold_out(y, seed, classes=measure.classes)]
+    if folds > 1:
+        kind = StratifiedKFold if measure.classes else KFold
+        splits = list(kind(folds, shuffle=True, random_state=seed).split(X, y))
+    name, position, score = _best_candidate(candidates, X, y, head, measure, splits)
     start = time.perf_counter()
-    features = to_numpy(feature_map.fit(rows, y).transform(rows))
-    (linear,) = machine.path(features, machine.columns(y), [chosen.strength])
+    feature_map = candidates[name]().fit(X, y)
     seconds = time.perf_counter() - start
-
-    def decide(X: Any) -> NDArray[Any]:
-        given = replace(problem, X=X)
-        return linear(to_numpy(feature_map.transform(placed(method, given))))
-
-    C = strength_to_C(chosen.strength, problem.n_classes, len(y))
-    return Learned(decide, feature_map, linear, chosen, C, seconds)
+    settings = {"C": head.default_Cs(len(y))[position]}
+    fitted = clone(head).set_params(**settings).fit(to_numpy(feature_map.transform(X)), y)
+    return name, FittedModel(feature_map, fitted, lambda rows: rows, seconds, settings, score)
 
 
-def placed(method: Method, problem: Problem, rows: NDArray[Any] | None = None) -> Any:
-    """Rows where the method works: scikit-learn's on the host."""
-    X = problem.X if rows is None else problem.X[rows]
-    return X if METHODS[method.name].baseline else problem.place(X)
-
-
-def _decisions(predictions: NDArray[Any], problem: Problem) -> NDArray[Any]:
-    """Predictions as columns of decisions, as linear machines give them."""
-    if problem.n_classes is None or problem.n_classes == 2:
-        return np.asarray(predictions, dtype=np.float64)[:, None]
-    return np.asarray(predictions[:, None] == np.arange(problem.n_classes), dtype=np.float64)
-
-
-def _hold_out(
-    rows: NDArray[np.intp], problem: Problem
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    kept, held = train_test_split(
-        rows,
-        test_size=HELD_OUT,
-        random_state=problem.seed,
-        stratify=stratification(problem.y[rows], problem.n_classes, HELD_OUT),
-    )
-    return kept, held
-
-
-def stratification(y: NDArray[Any], n_classes: int | None, share: float) -> NDArray[Any] | None:
-    """Labels to keep in proportion in a split, None where that cannot be done."""
-    if n_classes is None:
-        return None
-    _, counts = np.unique(y, return_counts=True)
-    return y if counts.min() >= 2 and int(share * len(y)) >= len(counts) else None
+def _best_candidate(
+    candidates: Mapping[Any, Callable[[], Any]],
+    X: NDArray[Any],
+    y: NDArray[Any],
+    head: LinearHead,
+    measure: Measure,
+    splits: Sequence[Split],
+) -> tuple[Any, int, float]:
+    """Name, position in the path of penalties, and mean score over the splits."""
+    best: tuple[Any, int, float] | None = None
+    patience = PATIENCE if len(splits) == 1 else None  # means need whole paths
+    for name, make in candidates.items():
+        paths = []
+        for kept, held in splits:
+            feature_map = make().fit(X[kept], y[kept])
+            rows = X[kept], y[kept], X[held], y[held]
+            paths.append(_judge(feature_map, head, *rows, measure, patience).scores)
+        means = np.mean(paths, axis=0)
+        position = int(np.argmax(means))
+        if best is None or means[position] > best[2]:
+            best = name, position, float(means[position])
+    assert best is not None, "there are no candidates"
+    return best

@@ -9,25 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from bochner.compare.measure import MOST_EXACT, measure_for
-from bochner.data.tables import Table
+from bochner.data.tables import Table, take_rows
+from bochner.linear.scoring import choose_measure
+from bochner.linear.splits import hold_out
 from bochner.models.calibration import fit_calibration
-from bochner.models.methods import EXACT, find_method, for_images, make_model
-from bochner.models.selection import stratification, tune_model
+from bochner.models.methods import Rows, find_method
+from bochner.models.pipelines import make_model
+from bochner.models.preparation import make_preparation
+from bochner.models.selection import Problem, choose
 
-HELD_OUT = 0.2  # of the rows, for the score
-
-SCORES = {
-    "accuracy": accuracy_score,
-    "balanced-accuracy": balanced_accuracy_score,
-    "R2": r2_score,
-}
+SET_ASIDE = 0.2  # of the rows, for the score
 
 
 @dataclass(frozen=True)
@@ -72,19 +66,13 @@ def check_method(table: Table, method: str, width: int | None) -> None:
     >>> check_method(read_table("iris"), "FourierFeatures", 7)
     Traceback (most recent call last):
     ...
-    ValueError: width must be even for FourierFeatures, got 7: cosines and sines.
+    ValueError: FourierFeatures with 7 columns: its width must be even, a cosine and a sine for ...
     """
     found = find_method(method)
-    n, most = len(table.y), MOST_EXACT[table.task]
-    if found.name == EXACT and n > most:
-        raise ValueError(
-            f"the exact machine is for at most {most} rows, these are {n}: use --max-rows {most} "
-            "or a feature map."
-        )
-    if found.even and width is not None and width % 2:
-        raise ValueError(f"width must be even for {found.name}, got {width}: cosines and sines.")
-    if found.images and table.image_shape is None:
-        raise ValueError(for_images(found.name))
+    rows = Rows(len(table.y), table.X.shape[1], table.task, table.image_shape)
+    reason = found.why_not(None if found.exact else width, rows)
+    if reason is not None:
+        raise ValueError(f"{reason}.")
 
 
 def train(
@@ -115,7 +103,7 @@ def train(
     gamma, C : float or None, default=None
         None: chosen.
     measure : {"auto", "accuracy", "balanced-accuracy"}, default="auto"
-        See :func:`bochner.compare.measure.measure_for`.
+        See :func:`bochner.linear.scoring.choose_measure`.
     random_state : int, default=0
         The seed of all that is random.
 
@@ -131,32 +119,50 @@ def train(
     >>> trained.measure, trained.n_scored, trained.score > 0.8
     ('accuracy', 30, True)
     """
-    name = find_method(method).name
-    check_method(table, name, width)
-    measure = measure_for(table, measure)
-    options: dict[str, Any] = {
-        "width": None if name == EXACT else width,
-        "balanced": measure == "balanced-accuracy",
-        "random_state": random_state,
-        "image_shape": table.image_shape,
-    }
-    kept, held = _split(table, random_state)
-    X, y = table.X, table.y
+    found = find_method(method)
+    check_method(table, found.name, width)
+    counted = choose_measure(table.y, table.task, measure)
+    width = None if found.exact else width
+    split = hold_out(table.y, random_state, classes=counted.classes, fraction=SET_ASIDE)
+    kept, held = (np.sort(rows) for rows in split)
+    X, y = take_rows(table.X, kept), table.y[kept]
+    X_held, y_held = take_rows(table.X, held), table.y[held]
+
+    def model(X: Any, y: Any, settings: dict[str, Any]) -> Pipeline:
+        return make_model(
+            found.name,
+            X,
+            y,
+            table.task,
+            width=width,
+            balanced=counted.balanced,
+            random_state=random_state,
+            image_shape=table.image_shape,
+            **settings,
+        ).fit(X, y)
+
     with _interruptible():
-        trial, chosen, _ = tune_model(
-            name, _take(X, kept), y[kept], table.task, gamma=gamma, **options
+        prepared = make_preparation(X, table.image_shape).fit_transform(X)
+        chosen = choose(
+            found,
+            width,
+            Problem(
+                prepared, y, table.task, counted, random_state, gamma, "cpu", table.image_shape
+            ),
         )
-        if C is not None:
-            chosen = {**chosen, "C": C}
-            trial = make_model(name, _take(X, kept), y[kept], table.task, **options, **chosen)
-        trial.fit(_take(X, kept), y[kept])
-        score = SCORES[measure](y[held], trial.predict(_take(X, held)))
+
+        def settings_for(n_rows: int) -> dict[str, Any]:
+            return {**chosen.settings, "C": chosen.Cs(n_rows) if C is None else C}
+
+        trial = model(X, y, settings_for(len(y)))
+        score = counted.score(y_held, trial.predict(X_held))
         calibration = None
-        if table.task == "classification":
-            decisions = trial.decision_function(_take(X, held))
-            calibration = fit_calibration(decisions, y[held], trial.classes_)
-        pipeline = make_model(name, X, y, table.task, **options, **chosen).fit(X, y)
-    return Trained(pipeline, chosen, measure, float(score), len(held), calibration)
+        if counted.classes:
+            decisions = trial.decision_function(X_held)
+            calibration = fit_calibration(decisions, y_held, trial.classes_)
+        final = settings_for(len(table.y))
+        pipeline = model(table.X, table.y, final)
+    return Trained(pipeline, final, counted.name, float(score), len(held), calibration)
 
 
 @contextmanager
@@ -173,19 +179,3 @@ def _interruptible() -> Iterator[None]:
             yield
         except ConvergenceWarning as warning:
             raise KeyboardInterrupt from warning
-
-
-def _split(table: Table, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    y = table.y
-    n_classes = len(np.unique(y)) if table.task == "classification" else None
-    kept, held = train_test_split(
-        np.arange(len(y)),
-        test_size=HELD_OUT,
-        random_state=seed,
-        stratify=stratification(y, n_classes, HELD_OUT),
-    )
-    return np.sort(kept), np.sort(held)
-
-
-def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]

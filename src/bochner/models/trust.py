@@ -14,48 +14,26 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bochner.kernels import STANDARD
 from bochner.mercer.features import MercerFeatures
 from bochner.mercer.marginals import Marginal
 from bochner.mercer.plan import GaussianPlan
 from bochner.mercer.products import Products
 from bochner.mercer.separable import SeparablePlan
 from bochner.mercer.union import UnionPlan
+from bochner.models.methods import METHODS
 
-# Names, not classes: nothing is imported before it is found in a file.
-TRUSTED = frozenset(
+# Names, not classes: nothing is imported before it is found in a file. What the maps hold is
+# declared by their entries in the registry of methods.
+_COMMON = frozenset(
     {
-        "bochner.images.bumps.Bumps",
-        "bochner.images.forward.FittedLayer",
-        "bochner.images.layers.GradientLayer",
-        "bochner.images.layers.PatchLayer",
-        "bochner.images.network.ConvolutionalKernelNetwork",
-        "bochner.images.optimized.OptimizedMap",
-        "bochner.images.patch_maps.PatchMap",
-        "bochner.mercer.features.MercerFeatures",
-        "bochner.mercer.marginals.Marginal",
-        "bochner.mercer.marginals.ProductMatern",
-        "bochner.mercer.mixtures.Mixture",
-        "bochner.mercer.moments.Moments",
-        "bochner.mercer.plan.GaussianPlan",
-        "bochner.mercer.products.Products",
-        "bochner.mercer.separable.SeparablePlan",
-        "bochner.mercer.union.UnionPlan",
+        "bochner.linear.heads.RidgeClassifier",
+        "bochner.linear.heads.RidgeRegressor",
+        "bochner.linear.heads.SquaredHingeClassifier",
         "bochner.models.preparation.CategoryNames",
         "bochner.models.preparation.DaysSinceEpoch",
         "bochner.models.preparation.PixelScaler",
-        "bochner.fourier.alignment.AlignmentSums",
-        "bochner.fourier.candidates.Candidates",
-        "bochner.fourier.features.FourierFeatures",
-        "bochner.kernels.Cauchy",
-        "bochner.kernels.Gaussian",
-        "bochner.kernels.Laplacian",
-        "bochner.kernels.Matern",
-        "bochner.fourier.landmarks.LandmarkSimilarities",
-        "bochner.margin.features.MarginFourierFeatures",
-        "bochner.margin.trials.Setting",
-        "bochner.fourier.posterior_features.PosteriorFourierFeatures",
         "bochner.targets.Target",
-        "bochner.margin.sphere.features.MarginHarmonicFeatures",
         "numpy.dtype",  # of an array that skops reads itself
         "scipy.sparse._csr.csr_array",  # their indices are looked at below
         "scipy.sparse._csr.csr_matrix",
@@ -63,6 +41,19 @@ TRUSTED = frozenset(
 )
 
 _HIGHEST = 2**20  # order of a Hermite function; the loops count in 32 bits
+
+
+def trusted_types() -> frozenset[str]:
+    """Full names of the types that a model file may hold: what is common, kernels, and maps.
+
+    Examples
+    --------
+    >>> from bochner.models.trust import trusted_types
+    >>> "bochner.kernels.Gaussian" in trusted_types(), "os.system" in trusted_types()
+    (True, False)
+    """
+    kernels = {f"{kind.__module__}.{kind.__qualname__}" for kind in STANDARD.values()}
+    return _COMMON | kernels | {name for m in METHODS.values() for name in m.saved_types}
 
 
 def foreign_types(found: Iterable[str]) -> list[str]:
@@ -74,7 +65,7 @@ def foreign_types(found: Iterable[str]) -> list[str]:
     >>> foreign_types(["os.system", "bochner.kernels.Gaussian"])
     ['os.system']
     """
-    return sorted(set(found) - TRUSTED)
+    return sorted(set(found) - trusted_types())
 
 
 def check_contents(thing: Any) -> None:

@@ -18,7 +18,8 @@ from sklearn.svm import SVC, LinearSVC
 import bochner
 from bochner.images.layers import PatchLayer
 from bochner.kernels import Matern
-from bochner.models.methods import METHODS, make_model
+from bochner.models.methods import METHODS
+from bochner.models.pipelines import make_model
 
 pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

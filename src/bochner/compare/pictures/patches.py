@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.compare.measure import Setup
 from bochner.compare.pictures.plane import best_of_first_split, fit_again, training_rows
+from bochner.compare.plan import Setup
 from bochner.mercer.features import MercerFeatures
 from bochner.models.methods import METHODS
 from bochner.records.cells import Result
@@ -48,12 +48,11 @@ def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
     )
     X, y = training_rows(setup)
     drawn = []
-    for method, pattern in _PATTERNS.items():
-        if method not in best:
-            continue
-        most = NETWORK_IMAGES if METHODS[method].images else len(y)  # their order is random
+    for method in (name for name in METHODS if name in best and METHODS[name].patterns):
+        entry = METHODS[method]
+        most = NETWORK_IMAGES if entry.images else len(y)  # their order is random
         model = fit_again(setup, best[method], X[:most], y[:most])
-        found, caption = pattern(model, shape)
+        found, caption = _PATTERNS[entry.patterns](model, shape)
         if shape[2] > 1:
             caption += " The mean over the channels: a pattern of colour alone is all grey."
         drawn.append(
@@ -101,28 +100,28 @@ _STRIPES = (
 )
 
 
-def _margin(model: Any, shape: tuple[int, int, int]) -> Patterns:
+def _in_order(model: Any, shape: tuple[int, int, int]) -> Patterns:
     """The first ones: they were the highest peaks of the potential."""
     frequencies = different(model.named_steps["map"].frequencies_)
     caption = f"{_STRIPES}. The first that were found, without those that look like another."
     return _images(frequencies, shape), caption
 
 
-def _posterior(model: Any, shape: tuple[int, int, int]) -> Patterns:
-    """Those that the machine relies on: as columns of the map they are drawn in no order."""
+def _by_weight(model: Any, shape: tuple[int, int, int]) -> Patterns:
+    """Those that the linear model relies on: as columns of the map they are drawn in no order."""
     frequencies = model.named_steps["map"].frequencies_
-    coefficients = np.atleast_2d(model.named_steps["machine"].coef_)
+    coefficients = np.atleast_2d(model.named_steps["head"].coef_)
     n = frequencies.shape[1]
     squares = np.square(coefficients).sum(axis=0)
     order = np.argsort(-(squares[:n] + squares[n:]), kind="stable")
     caption = (
-        f"{_STRIPES}. Those with the largest weights in the machine on top. They are random "
+        f"{_STRIPES}. Those with the largest weights in the linear model on top. They are random "
         "draws, which the posterior picks from but does not change, so that most look like noise."
     )
     return _images(different(frequencies[:, order]), shape), caption
 
 
-def _network(model: Any, shape: tuple[int, int, int]) -> Patterns:
+def _patch_directions(model: Any, shape: tuple[int, int, int]) -> Patterns:
     """The axes of the density of patches, along which the eigenfunctions vary."""
     network = model.named_steps["map"]
     mercer, side = network.approximations_[0], network.layers[0].patch
@@ -179,8 +178,8 @@ def _images(columns: NDArray[Any], shape: tuple[int, int, int]) -> NDArray[Any]:
     return (columns * signs).T.reshape(-1, *shape)
 
 
-_PATTERNS: dict[str, Callable[[Any, tuple[int, int, int]], Patterns]] = {
-    "MarginFourierFeatures": _margin,
-    "PosteriorFourierFeatures": _posterior,
-    "ConvolutionalKernelNetwork": _network,
+_PATTERNS: dict[str | None, Callable[[Any, tuple[int, int, int]], Patterns]] = {
+    "found": _in_order,
+    "weighted": _by_weight,
+    "patches": _patch_directions,
 }

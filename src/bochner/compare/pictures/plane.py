@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.compare.measure import Setup, split_rows
+from bochner.compare.plan import Setup, split_rows
+from bochner.data.tables import take_rows
 from bochner.engine import fourier_sums
-from bochner.models.methods import make_model
+from bochner.models.methods import METHODS
+from bochner.models.pipelines import make_model
 from bochner.records.cells import Result
 from bochner.targets import Target
 
 RESOLUTION = 80  # points along an axis
 _MOST_POINTS = 600
-_MARGIN = "MarginFourierFeatures"
 _FREQUENCIES = 61
 
 
@@ -75,7 +76,7 @@ def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
             values = model.predict(grid)
         if classes is not None:
             values = np.searchsorted(classes, values)
-        if method == _MARGIN:
+        if METHODS[method].patterns == "found":
             drawn = _potential(model, X, y, table.task)
         decisions.append(
             {
@@ -117,9 +118,8 @@ def best_of_first_split(results: Sequence[Result]) -> dict[str, Result]:
 
 def training_rows(setup: Setup) -> tuple[Any, NDArray[Any]]:
     """Rows, as they were in the file, and labels that the first split learns from."""
-    table, (training, _) = setup.table, split_rows(setup.table, 0)
-    X = table.X.iloc[training] if hasattr(table.X, "iloc") else table.X[training]
-    return X, table.y[training]
+    training, _ = split_rows(setup, 0)
+    return take_rows(setup.table.X, training), setup.table.y[training]
 
 
 def fit_again(setup: Setup, result: Result, X: Any, y: NDArray[Any]) -> Any:
@@ -133,7 +133,7 @@ def fit_again(setup: Setup, result: Result, X: Any, y: NDArray[Any]) -> Any:
             y,
             setup.table.task,
             width=result.cell.width,
-            balanced=setup.balanced,
+            balanced=setup.measure.balanced,
             random_state=result.cell.seed,
             image_shape=setup.table.image_shape,
             **chosen,

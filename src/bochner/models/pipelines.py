@@ -1,0 +1,164 @@
+"""Preparation, feature map and head as one scikit-learn pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from bochner.engine.summaries import variance
+from bochner.linear.heads import (
+    LinearHead,
+    RidgeClassifier,
+    RidgeRegressor,
+    SquaredHingeClassifier,
+)
+from bochner.models.methods import find_method
+from bochner.models.preparation import make_preparation
+
+DEFAULT_C = 10.0
+
+
+def make_head(
+    task: str, n_classes: int | None, *, C: float | None = None, balanced: bool = False
+) -> LinearHead:
+    """The unfitted linear model on features: squared hinge for two classes, otherwise ridge.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        What the labels are.
+    n_classes : int or None
+        Number of classes.
+    C : float or None, default=None
+        Weight of the loss; None is 10.
+    balanced : bool, default=False
+        Whether every class weighs the same, however many rows it has.
+
+    Examples
+    --------
+    >>> from bochner.models.pipelines import make_head
+    >>> make_head("regression", None, C=5.0)
+    RidgeRegressor(C=5.0)
+    """
+    C = DEFAULT_C if C is None else C
+    if task == "regression":
+        return RidgeRegressor(C)
+    kind = SquaredHingeClassifier if n_classes == 2 else RidgeClassifier
+    return kind(C, class_weight="balanced" if balanced else None)
+
+
+def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: bool = False) -> Any:
+    """The unfitted exact kernel method: SVC, or kernel ridge regression of centred numbers.
+
+    Parameters
+    ----------
+    task, C, balanced
+        As for :func:`make_head`.
+    gamma : float
+        Of the Gaussian kernel.
+    """
+    C = DEFAULT_C if C is None else C
+    if task == "regression":
+        ridge = KernelRidge(alpha=1 / (2 * C), kernel="rbf", gamma=gamma)
+        return TransformedTargetRegressor(ridge, transformer=StandardScaler())
+    return SVC(C=C, gamma=gamma, class_weight="balanced" if balanced else None)
+
+
+def count_classes(y: Any, task: str) -> int | None:
+    """The number of classes; None for numbers."""
+    return len(np.unique(np.asarray(y))) if task == "classification" else None
+
+
+def make_model(
+    method: str,
+    X: Any,
+    y: Any,
+    task: str,
+    *,
+    width: int | None = 256,
+    gamma: float | str = "scale",
+    C: float | None = None,
+    balanced: bool = False,
+    random_state: int = 0,
+    image_shape: tuple[int, int, int] | None = None,
+    **settings: Any,
+) -> Pipeline:
+    """An unfitted pipeline with the steps ``prepare``, ``map`` and ``head``.
+
+    Parameters
+    ----------
+    method : str
+        A key of :data:`bochner.models.methods.METHODS`.
+    X : DataFrame, array or sparse matrix of shape (n, d)
+        Rows, looked at to choose the preparation; with ``gamma="scale"`` also to know the scale
+        of what comes out of it.
+    y : array of shape (n,)
+        Labels, of which only the number of classes is looked at.
+    task : {"classification", "regression"}
+        What the labels are.
+    width : int or None, default=256
+        Number of columns of the map; not looked at by the exact kernel method.
+    gamma : float or "scale", default="scale"
+        As in ``exp(-gamma |x - y|^2)`` of prepared rows; ``"scale"`` is ``1 / (d var)`` of them.
+    C : float or None, default=None
+        Weight of the loss; None is 10.
+    balanced : bool, default=False
+        Whether every class weighs the same, however many rows it has.
+    random_state : int, default=0
+        The seed of the map.
+    image_shape : tuple of int or None, default=None
+        Height, width and channels, where rows are images.
+    **settings
+        Other parameters of the map, such as `beta`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bochner.models.pipelines import make_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_model("PosteriorFourierFeatures", X, y, "classification", width=20)
+    >>> bool(model.fit(X, y).score(X, y) > 0.9)
+    True
+    """
+    found = find_method(method)
+    if task not in found.tasks:
+        raise ValueError(f"task must be one of {', '.join(found.tasks)}, got {task!r}.")
+    if isinstance(gamma, str) and gamma != "scale":
+        raise ValueError(f"gamma must be a number or 'scale', got {gamma!r}.")
+    prepare = make_preparation(X, image_shape)
+    if isinstance(gamma, str) and not found.images:
+        gamma = scale_rule(clone(prepare).fit_transform(X))
+    if found.exact:
+        head = make_exact(task, gamma=float(gamma), C=C, balanced=balanced)
+        return Pipeline([("prepare", prepare), ("map", "passthrough"), ("head", head)])
+    feature_map = found.make_map(
+        width=width,
+        task=task,
+        gamma=gamma,
+        image_shape=image_shape,
+        random_state=random_state,
+        **settings,
+    )
+    head = make_head(task, count_classes(y, task), C=C, balanced=balanced)
+    return Pipeline([("prepare", prepare), ("map", feature_map), ("head", head)])
+
+
+def scale_rule(X: Any) -> float:
+    """``1 / (d var)`` of prepared rows, scikit-learn's ``gamma="scale"``; 1 for constant ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.models.pipelines import scale_rule
+    >>> scale_rule(np.array([[-1.0, 2.0], [1.0, -2.0]]))
+    0.2
+    """
+    spread = X.shape[1] * variance(X)
+    return float(1 / spread) if spread > 0 else 1.0

@@ -1,0 +1,33 @@
+"""Cells and results made by hand."""
+
+from bochner.models.methods import METHODS
+from bochner.records.cells import Cell, Result
+
+EXACT = next(name for name, method in METHODS.items() if method.exact)
+FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
+
+
+def cell(method, width=40, seed=0):
+    return Cell("x", "task", method, None if method == EXACT else width, seed)
+
+
+def result(method, width, seed, score, fit=1.0):
+    details = {
+        "transform": 0.5,
+        "chosen": {"gamma": 1.0 + seed, "C": 2.0},
+        "errors": round(100 * (1 - score)),
+        "n_test": 100,
+        "guarantee": None,
+    }
+    return Result(Cell("x", "t", method, width, seed), score, fit, 3.0, details)
+
+
+def line(method, width, score, error=1.0, seconds=1.0):
+    return {
+        "method": method,
+        "width": width,
+        "score": score,
+        "standard_error": error,
+        "fit": seconds,
+        "transform": 0.0,
+    }

@@ -1,0 +1,60 @@
+"""What a comparison found, as one document."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from bochner.compare.document import make_document, summarise
+from bochner.compare.measure import Measurer
+from bochner.compare.pictures.plane import plane
+from bochner.guarantees import clopper_pearson
+from tests.compare.cells import EXACT, cell, result
+
+
+def test_summary(wine):
+    results = [
+        result("Nystroem", 8, 0, 0.75),
+        result("FourierFeatures", 4, 0, 0.5, fit=1.0),
+        result("FourierFeatures", 4, 1, 0.7, fit=2.0),
+    ]
+    first, second = summarise(wine, results)
+    assert (first["method"], first["width"], first["seeds"]) == ("FourierFeatures", 4, 2)
+    assert first["score"] == pytest.approx(60)
+    assert first["standard_error"] == pytest.approx(10)
+    assert (first["fit"], first["transform"]) == (1.5, 0.5)
+    assert first["chosen"] == {"gamma": 1.5, "C": 2.0}
+    assert first["guarantee"]["value"] == clopper_pearson(50, 100, 0.025)  # two lines
+    assert not first["baseline"]
+    assert second["baseline"]
+    assert second["standard_error"] is None
+
+
+def test_document_is_plain_json(two, numbers):
+    for setup in (two, numbers):
+        measurer = Measurer(setup)
+        results = [
+            measurer(cell(method, 8, seed))
+            for seed in range(2)
+            for method in ("MarginFourierFeatures", "MercerFeatures", EXACT)
+        ]
+        pictures = plane(setup, results)
+        document = make_document(
+            setup, results, command="bochner", seconds=1.0, pictures={"plane": pictures}
+        )
+        assert json.loads(json.dumps(document, allow_nan=False)) == document
+        assert len(document["summaries"]) == 3
+        assert len(document["cells"]) == 6
+        assert document["data"]["task"] == setup.table.task
+        assert document["versions"]["bochner"]
+        assert (pictures is None) == (setup is numbers)  # three columns
+
+
+def test_nothing_that_json_lacks(wine):
+    odd = result("Nystroem", 8, 0, 0.5)
+    odd.details.update(errors=None, chosen={"gamma": np.float64(2), "C": math.inf})
+    document = make_document(wine, [odd], command="", seconds=math.nan)
+    assert document["cells"][0]["chosen"] == {"gamma": 2.0, "C": None}
+    assert document["seconds"] is None
+    json.dumps(document, allow_nan=False)

@@ -1,0 +1,46 @@
+"""What is reported, and what choices are made by."""
+
+import numpy as np
+import pytest
+
+from bochner.data.tables import read_table
+from bochner.linear.scoring import MEASURES, choose_measure
+
+
+def test_balanced_scores():
+    y = np.array([1, 1, 1, -1])
+    decisions = np.array([1.0, 1.0, -1.0, -0.5])
+    measure, classes = MEASURES["balanced-accuracy"], np.array([-1, 1])
+    assert measure.score(y, np.sign(decisions)) == pytest.approx((2 / 3 + 1) / 2)
+    assert measure.judge(y, decisions, classes) == pytest.approx(-(2 / 3 + 0.5) / 2)
+
+
+def test_two_classes_are_judged_by_their_hinge():
+    y, classes = np.array(["b", "a", "b"]), np.array(["a", "b"])
+    decisions = np.array([2.0, -1.0, 0.5])
+    assert MEASURES["accuracy"].judge(y, decisions, classes) == pytest.approx(-0.5 / 3)
+
+
+def test_more_classes_and_numbers_are_judged_by_their_score():
+    decisions = np.array([[-1.0, -1.0, 1.0], [1.0, -1.0, -1.0]])
+    measure = MEASURES["accuracy"]
+    assert measure.judge(np.array([2, 1]), decisions, np.arange(3)) == 0.5
+    y = np.array([2.0, -1.0, 0.5])
+    assert MEASURES["R2"].judge(y, y, None) == 1
+    assert MEASURES["R2"].judge(y, np.full(3, 0.5), None) == pytest.approx(0)
+
+
+def test_the_measure_suits_the_target():
+    def chosen(y, name="auto"):
+        return choose_measure(np.array(y), "classification", name).name
+
+    assert chosen([0] * 50 + [1] * 50) == "accuracy"
+    assert chosen([0] * 95 + [1] * 5) == "balanced-accuracy"
+    assert chosen([0] * 95 + [1] * 5, "accuracy") == "accuracy"
+    assert chosen(read_table("digits").y) == "accuracy"
+    with pytest.raises(ValueError, match="measure must be one of auto, accuracy, balanced-acc"):
+        chosen([0, 1], "luck")
+    with pytest.raises(ValueError, match="measure 'accuracy' is for classes"):
+        choose_measure(np.array([0.5, 1.0]), "regression", "accuracy")
+    with pytest.raises(ValueError, match="measure 'R2' is for numbers"):
+        chosen([0, 1], "R2")

@@ -1,0 +1,170 @@
+"""What is open is chosen on held-out rows, and on no others."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import FunctionTransformer
+
+from bochner import FourierFeatures
+from bochner.compare.measure import make_split
+from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
+from bochner.linear.scoring import MEASURES
+from bochner.linear.splits import hold_out
+from bochner.models import selection
+from bochner.models.methods import METHODS
+from bochner.models.selection import Problem, choose, choose_map, learn, search_along
+from tests.compare.cells import EXACT
+
+
+def test_maps_do_not_see_the_rows_they_are_judged_on(wine):
+    seen = []
+
+    class Spy:
+        def __init__(self, **_):
+            pass
+
+        def fit(self, X, y):
+            seen.append(X[:, 0].copy())
+            return self
+
+        def transform(self, X):
+            if len(seen) == 1:
+                self.judged = X[:, 0].copy()
+                overlaps.append(np.isin(X[:, 0], seen[0]).all())
+            return X
+
+    overlaps = []
+    problem = make_split(wine, 0).problem
+    # the first column says which row it is
+    X = np.column_stack([np.arange(len(problem.y)), problem.X])
+    spying = dataclasses.replace(METHODS["MercerFeatures"], make=Spy)
+    choose(spying, 10, dataclasses.replace(problem, X=X, gamma=1.0))
+    assert len(seen) == 1
+    assert len(seen[0]) == pytest.approx(0.75 * len(X), abs=1)
+    assert overlaps == [True, False]  # kept rows, then held-out ones
+
+
+def test_settings_are_chosen_with_fewer_rows_where_there_are_many(numbers, monkeypatch):
+    monkeypatch.setattr(selection, "CHOOSING_ROWS", 60)
+    sizes = []
+
+    class Recording(FourierFeatures):
+        def fit(self, X, y=None):
+            sizes.append(len(X))
+            return super().fit(X, y)
+
+    recorded = dataclasses.replace(METHODS["FourierFeatures"], make=Recording)
+    monkeypatch.setitem(METHODS, "FourierFeatures", recorded)
+    problem = make_split(numbers, 0).problem
+    learn("FourierFeatures", 20, problem)
+    n = len(problem.y)
+    assert sizes[:-2] == [45] * (len(sizes) - 2)  # gammas
+    assert sizes[-2] == pytest.approx(0.75 * n, abs=1)  # C
+    assert sizes[-1] == n
+
+
+def test_gamma_is_found_from_far_away(rng):
+    """A kernel much narrower than the scale rule's: seven waves over the rows."""
+    X = rng.uniform(-1, 1, size=(400, 1))
+    y = np.sin(20 * X[:, 0])
+    problem = Problem(X / X.std(), y, "regression", MEASURES["R2"])
+    chosen = choose(METHODS[EXACT], None, problem)
+    assert chosen.settings["gamma"] > 10
+    assert chosen.score > 0.99
+
+
+def test_search_along():
+    asked = []
+
+    def score(value):
+        asked.append(value)
+        return -abs(value - 9)
+
+    assert search_along([1, 2, 4, 8, 16], 2, score) == 8
+    assert asked == [2, 4, 8, 16]
+    assert search_along([1, 2, 4], 4, lambda value: -value) == 1
+    assert search_along([1, 2, 4], 2, lambda value: 0.0) == 2  # nothing better: stay
+
+
+@pytest.fixture
+def two_classes(rng):
+    X = rng.normal(size=(200, 3))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=200) > 0.2, 1, -1)
+
+
+HINGE = SquaredHingeClassifier(), MEASURES["accuracy"]
+
+
+class Spy(FunctionTransformer):
+    """Remembers the rows of each fit."""
+
+    fits: list = []  # noqa: RUF012
+
+    def fit(self, X, y=None):
+        self.fits.append(X[:, 0].copy())
+        return super().fit(X, y)
+
+
+def test_held_out_rows_are_not_seen_while_choosing(two_classes):
+    X, y = two_classes
+    Spy.fits = []
+    choose_map({"only": Spy}, X, y, *HINGE, seed=3)
+    kept, _ = hold_out(y, 3, classes=True)
+    first, last = Spy.fits
+    np.testing.assert_array_equal(first, X[kept, 0])
+    np.testing.assert_array_equal(last, X[:, 0])
+
+
+def test_the_best_candidate_on_held_out_rows_is_taken(two_classes):
+    X, y = two_classes
+    noise = np.random.RandomState(0).normal(size=X.shape)
+    candidates = {
+        "noise": lambda: FunctionTransformer(lambda rows: noise[: len(rows)]),
+        "rows": FunctionTransformer,
+        "rows again": FunctionTransformer,
+    }
+    name, model = choose_map(candidates, X, y, *HINGE, seed=0)
+    assert name == "rows"  # of equally good ones the first
+    kept, held = hold_out(y, 0, classes=True)
+    path = SquaredHingeClassifier().path(X[kept], y[kept])
+    scores = [
+        HINGE[1].judge(y[held], one.decision_function(X[held]), one.classes_) for one in path
+    ]
+    assert model.score == pytest.approx(max(scores))
+    assert SquaredHingeClassifier.default_Cs(len(y))[int(np.argmax(scores))] == model.C
+    alone = SquaredHingeClassifier(model.C).fit(X, y)
+    np.testing.assert_array_equal(model.predict_in_blocks(X, 33), alone.predict(X))
+
+
+def test_folds_hold_every_row_out_once(two_classes):
+    X, y = two_classes
+    Spy.fits = []
+    _, model = choose_map({"a": Spy}, X, y, *HINGE, seed=0, folds=4)
+    assert [len(rows) for rows in Spy.fits] == [150] * 4 + [200]
+    assert model.C in SquaredHingeClassifier.default_Cs(200)
+
+
+def test_a_candidate_may_be_chosen_with_fewer_rows(two_classes):
+    X, y = two_classes
+    Spy.fits = []
+    choose_map({"a": Spy, "b": Spy}, X, y, *HINGE, seed=0, max_rows=40)
+    assert [len(rows) for rows in Spy.fits] == [30, 30, 150, 200]
+
+
+def test_curved_classes_need_features(rng):
+    X = rng.uniform(-1, 1, size=(400, 2))
+    y = (np.hypot(*X.T) > 0.6).astype(int) + (np.hypot(*X.T) > 1)
+    ridge = RidgeClassifier(), MEASURES["accuracy"]
+    _, plain = choose_map({"rows": FunctionTransformer}, X, y, *ridge, seed=0)
+    maps = {g: lambda g=g: FourierFeatures(gamma=g, random_state=0) for g in (0.5, 4.0)}
+    _, curved = choose_map(maps, X, y, *ridge, seed=0)
+    assert curved.score > 0.9 > plain.score + 0.2
+
+
+def test_the_penalty_of_more_rows_is_at_the_same_position(numbers):
+    chosen = choose(METHODS["FourierFeatures"], 16, make_split(numbers, 0).problem)
+    positions = [
+        RidgeRegressor.default_Cs(n_rows).index(chosen.Cs(n_rows)) for n_rows in (100, 1000)
+    ]
+    assert positions[0] == positions[1]
