@@ -65,9 +65,10 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
         errors: Any = first.details["errors"]
         by_class: Any = first.details.get("class_errors")
         if setup.balanced and by_class is not None:
-            certificate = balanced_error(by_class, n_certified)
+            certificate = balanced_error(by_class, n_certified).as_dict()
         elif errors is not None:
-            certificate = error_rate(errors, int(first.details["n_test"]), n_certified)
+            n_test = int(first.details["n_test"])
+            certificate = error_rate(errors, n_test, n_certified).as_dict()
     return {
         "method": cell.method,
         "width": cell.width,
@@ -141,6 +142,7 @@ def make_document(
             "seconds": result.seconds,
             "chosen": result.details["chosen"],
             "guarantee": result.details["guarantee"],
+            "no_guarantee": result.details.get("no_guarantee"),
         }
         for result in results
     ]

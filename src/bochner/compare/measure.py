@@ -21,13 +21,14 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 from bochner import __version__
-from bochner.compare.guarantees import kernel_residual, learned_alignment
+from bochner.compare.guarantees import Evidence, NoGuarantee, guarantee_of
 from bochner.data.tables import Table
 from bochner.images.single_layer import one_layer
 from bochner.margin.sphere.features import EXACT_DIMENSIONS
-from bochner.models.methods import EXACT, METHODS, find_method, for_images
+from bochner.models.methods import EXACT, METHODS, find_method, for_images, scale_rule
 from bochner.models.preparation import make_preparation
 from bochner.models.selection import (
+    GAMMAS,
     Learned,
     Problem,
     code_labels,
@@ -293,8 +294,10 @@ class Measurer:
             "errors": _errors(decisions, rows.y_test, rows.problem.n_classes),
             "n_test": len(rows.y_test),
             "class_errors": _class_errors(decisions, rows.y_test, rows.problem.n_classes),
-            "guarantee": self._guarantee(cell, learned, rows) if cell.seed == 0 else None,
+            "guarantee": None,
         }
+        if cell.seed == 0:
+            details |= self._guarantee(cell, learned, rows)
         seconds = time.perf_counter() - start
         return Result(cell, score, learned.seconds, seconds, details)
 
@@ -305,20 +308,25 @@ class Measurer:
         rows: Rows = self._split[1]
         return learn(cell.method, cell.width, rows.problem), rows
 
-    def _guarantee(self, cell: Cell, learned: Learned, rows: Rows) -> dict[str, Any] | None:
-        """What is known of the map's kernel, None where the rows do not allow to say it."""
-        try:
-            return self._bound(cell, learned, rows)
-        except ValueError:  # too few rows, a column that does not vary in some of them
-            return None
-
-    def _bound(self, cell: Cell, learned: Learned, rows: Rows) -> dict[str, Any] | None:
-        if cell.method in ("MercerFeatures", "Nystroem"):
-            place = rows.problem.place if cell.method == "MercerFeatures" else _as_it_is
-            return kernel_residual(learned.feature_map, place(rows.X_test))
-        if cell.method.startswith("Posterior") and self.setup.table.task == "classification":
-            return learned_alignment(self.setup.table.X, learned, rows.problem, rows.y)
-        return None
+    def _guarantee(self, cell: Cell, learned: Learned, rows: Rows) -> dict[str, Any]:
+        """What is known of the map's kernel, or why nothing is."""
+        method, problem = find_method(cell.method), rows.problem
+        place = _as_it_is if method.baseline else problem.place
+        evidence = Evidence(
+            place(rows.X_test),
+            self.setup.table.X,
+            rows.y,
+            problem.task,
+            problem.seed,
+            scale_rule(problem.X),
+            GAMMAS if problem.gamma is None else (),
+            problem.place,
+            problem.image_shape,
+        )
+        found = guarantee_of(method.guarantee, learned.feature_map, evidence)
+        if isinstance(found, NoGuarantee):
+            return {"no_guarantee": found.reason}
+        return {"guarantee": found.as_dict()}
 
 
 @dataclass(frozen=True)

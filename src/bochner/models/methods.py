@@ -72,6 +72,8 @@ class Method:
         Whether its columns come in twos, a cosine and a sine.
     images : bool
         Whether it is for images only; its `make` is then given `image_shape` too, and no `gamma`.
+    guarantee : str or None
+        What is guaranteed of its kernel, by a key of `bochner.compare.guarantees.KINDS`.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Method:
     main: bool = True
     even: bool = False
     images: bool = False
+    guarantee: str | None = None
 
 
 def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
@@ -124,6 +127,7 @@ METHODS: dict[str, Method] = {
             supervised=True,
             grid={"beta": _BETAS},
             even=True,
+            guarantee="alignment loss",
         ),
         Method(
             "PosteriorFourierFeatures, chi2",
@@ -133,6 +137,7 @@ METHODS: dict[str, Method] = {
             grid={"rho": _RHOS},
             main=False,
             even=True,
+            guarantee="alignment loss",
         ),
         Method(
             "LandmarkSimilarities",
@@ -152,6 +157,7 @@ METHODS: dict[str, Method] = {
             "MercerFeatures",
             "eigenfunctions of the kernel under the density of the rows",
             MercerFeatures,
+            guarantee="kernel residual",
         ),
         Method(
             "ConvolutionalKernelNetwork",
@@ -188,7 +194,13 @@ METHODS: dict[str, Method] = {
             main=False,
         ),
         Method("RBFSampler", "scikit-learn's random Fourier features", RBFSampler, baseline=True),
-        Method("Nystroem", "scikit-learn's Nystroem approximation", Nystroem, baseline=True),
+        Method(
+            "Nystroem",
+            "scikit-learn's Nystroem approximation",
+            Nystroem,
+            baseline=True,
+            guarantee="kernel residual",
+        ),
         Method(EXACT, "the kernel machine itself: SVC or kernel ridge", None, baseline=True),
     )
 }
