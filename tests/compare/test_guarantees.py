@@ -1,15 +1,166 @@
-"""What is guaranteed of the cells of a comparison."""
+"""What is guaranteed of a cell, from which rows, and why where nothing is."""
+
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 
+from bochner import MercerFeatures, PosteriorFourierFeatures
 from bochner.compare.document import summarise
-from bochner.compare.guarantees import Evidence, balanced_error, error_rate, learned_alignment
+from bochner.compare.guarantees import (
+    DELTA,
+    KINDS,
+    Evidence,
+    NoGuarantee,
+    balanced_error,
+    error_rate,
+    guarantee_of,
+)
 from bochner.compare.measure import Measurer
-from bochner.guarantees import clopper_pearson
-from bochner.models import selection
-from bochner.models.pipelines import scale_rule
+from bochner.guarantees import clopper_pearson, residual_bound, residuals
+from bochner.models.methods import METHODS
 from tests.compare.cells import EXACT, cell
+
+GAMMAS = (0.25, 1.0, 4.0)
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(400, 2))
+    return X, np.where(np.hypot(*X.T) < 0.55, 1, -1)
+
+
+def evidence(X, y, task="classification", **given):
+    return Evidence(X[300:], X, y, task, **given)
+
+
+def posterior(X, y, gamma=1.0, **parameters):
+    given = {"n_components": 8, "n_candidates": 500, "random_state": 0, **parameters}
+    return PosteriorFourierFeatures(gamma=gamma, **given).fit(X[:300], y[:300])
+
+
+def test_every_method_declares_a_kind_that_exists():
+    declared = {method.guarantee for method in METHODS.values()}
+    assert declared - {None} == set(KINDS)
+
+
+def test_an_unknown_kind_is_refused(rows):
+    with pytest.raises(ValueError, match=r"kind must be one of kernel residual, .* got 'luck'"):
+        guarantee_of("luck", None, evidence(*rows))
+
+
+def test_the_residual_is_that_of_the_test_rows(rows):
+    X, y = rows
+    nystroem = Nystroem(n_components=20, gamma=0.3, random_state=0).fit(X[:300])
+    found = guarantee_of("kernel residual", nystroem, evidence(X, y))
+    r = residuals(nystroem.transform(X[300:]))
+    assert (found.value, found.delta) == (residual_bound(r, DELTA), DELTA)
+    assert found.observed == pytest.approx(r.mean())
+    assert "100 test rows" in found.statement
+    mercer = MercerFeatures(n_components=21, gamma=0.3).fit(X[:300])
+    found = guarantee_of("kernel residual", mercer, evidence(X, y))
+    assert found.value == pytest.approx(residual_bound(mercer.residual(X[300:]), DELTA))
+
+
+def test_features_that_do_not_nest_have_a_reason(rows):
+    X, y = rows
+    sampler = RBFSampler(n_components=10, gamma=0.3, random_state=0).fit(X[:300])
+    found = guarantee_of("kernel residual", sampler, evidence(X, y))
+    assert isinstance(found, NoGuarantee)
+    assert "do not nest in this kernel" in found.reason
+
+
+def test_the_alignment_bound_is_of_rows_that_did_not_scale_it(rows, monkeypatch):
+    """Scaler and gamma come from a quarter of the rows, the posterior from the others."""
+    X, y = rows
+    fitted = posterior(X, y)
+    seen = {}
+    kind = type(fitted)
+    original_fit, original_bound = kind.fit, kind.bound
+
+    def fit(self, X, y):
+        seen["n"], seen["mean"] = len(X), np.abs(X.mean(axis=0)).max()
+        return original_fit(self, X, y)
+
+    def bound(self, delta, *, n_settings):
+        seen["n_settings"], seen["gamma"] = n_settings, self.gamma
+        return original_bound(self, delta, n_settings=n_settings)
+
+    monkeypatch.setattr(kind, "fit", fit)
+    monkeypatch.setattr(kind, "bound", bound)
+    chosen = evidence(X, y, scale=0.8, gammas=GAMMAS)
+    found = guarantee_of("alignment loss", fitted, chosen)
+    assert seen["n"] == 300
+    assert seen["mean"] > 1e-4  # not centred by these rows
+    assert seen["n_settings"] == len(GAMMAS)
+    assert seen["gamma"] == pytest.approx(0.5)  # the scale rule of two standardised columns, once
+    assert found.value < 0.5
+    assert "300 rows, with columns scaled by 100 others" in found.statement
+    given = guarantee_of("alignment loss", fitted, evidence(X, y))
+    assert (seen["n_settings"], seen["gamma"]) == (1, 1.0)
+    assert given.informative
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("regression", "numbers are scaled by the rows that the kernel is learned from"),
+        ("one class", "the 300 rows to learn from are of one class"),
+        ("constant", "100 rows are too few to scale the columns by: .*threshold"),
+        ("frame", "100 rows are too few to scale the columns by: there is no column to learn"),
+        ("continuous", "its divergence from the prior is unknown$"),
+    ],
+)
+def test_conditions_that_do_not_hold_are_told(rows, change, reason):
+    X, y = rows
+    fitted = posterior(X, y)
+    task = "regression" if change == "regression" else "classification"
+    if change == "one class":
+        y = np.ones_like(y)
+    others = np.random.RandomState(0).permutation(len(y))[:100]
+    if change in ("constant", "frame"):
+        X = X.copy()
+        X[others] = 7.0
+    if change == "frame":
+        X = pd.DataFrame(X, columns=["a", "b"])
+    if change == "continuous":
+        fitted = posterior(X, y, support="continuous")
+    found = guarantee_of("alignment loss", fitted, evidence(X, y, task))
+    assert isinstance(found, NoGuarantee)
+    assert re.search(reason, found.reason)
+
+
+def test_other_errors_are_not_swallowed(rows):
+    """Only conditions of a guarantee are told as reasons; a mistake is a mistake."""
+    X, y = rows
+
+    def broken(rows):
+        raise ValueError("a mistake")
+
+    with pytest.raises(ValueError, match="a mistake"):
+        guarantee_of("alignment loss", posterior(X, y), evidence(X, y, place=broken))
+    with pytest.raises(ValueError, match="features"):
+        guarantee_of("kernel residual", posterior(X, y), Evidence(X[:, :1], X, y, ""))
+
+
+def test_the_error_rate_is_paid_for_all_lines():
+    found = error_rate(3, 100, 10)
+    assert found.value == clopper_pearson(3, 100, 0.005)
+    assert found.delta == DELTA
+    assert "for all 10 at once" in found.statement
+    assert "on new rows" in found.statement
+    assert found.value > error_rate(3, 100, 1).value
+
+
+def test_the_balanced_error_is_bounded_in_every_class():
+    found = balanced_error([[2, 8], [20, 92]], 5)
+    limits = [clopper_pearson(2, 8, 0.005), clopper_pearson(20, 92, 0.005)]
+    assert found.value == pytest.approx(np.mean(limits))
+    assert found.uninformative == 0.5
+    assert "balanced error on new rows" in found.statement
+    assert balanced_error([[0, 50], [0, 0]], 1).value > 0.5  # nothing is known of a class
 
 
 def test_guarantees_are_there_where_they_exist(wine, two, numbers):
@@ -29,56 +180,7 @@ def test_guarantees_are_there_where_they_exist(wine, two, numbers):
     assert Measurer(wine)(cell("Nystroem", seed=1)).details["guarantee"] is None
 
 
-def test_the_alignment_bound_is_of_rows_that_did_not_scale_it(two, monkeypatch):
-    """Scaler and gamma come from a quarter of the rows, the posterior from the others."""
-    measurer = Measurer(two)
-    learned, rows = measurer.learn(cell("PosteriorFourierFeatures", 8))
-    called = {}
-    kind = type(learned.feature_map)
-    original_fit, original_bound = kind.fit, kind.bound
-
-    def fit(self, X, y):
-        called["n"], called["mean"] = len(X), np.abs(X.mean(axis=0)).max()
-        return original_fit(self, X, y)
-
-    def bound(self, delta, *, n_settings):
-        called["n_settings"], called["gamma"] = n_settings, self.gamma
-        return original_bound(self, delta, n_settings=n_settings)
-
-    monkeypatch.setattr(kind, "fit", fit)
-    monkeypatch.setattr(kind, "bound", bound)
-    problem = rows.problem
-    evidence = Evidence(
-        rows.X_test,
-        two.table.X,
-        two.table.y,
-        "classification",
-        scale=scale_rule(problem.X),
-        gammas=selection.GAMMAS,
-    )
-    found = learned_alignment(learned.feature_map, evidence)
-    assert called["n"] == 300
-    assert called["mean"] > 1e-4  # not centred by these rows
-    assert called["n_settings"] == len(selection.GAMMAS)
-    assert called["gamma"] == pytest.approx(learned.settings["gamma"], rel=0.3)
-    assert found.value < 0.5
-
-
-def test_the_error_rate_is_paid_for_all_lines():
-    found = error_rate(3, 100, 10)
-    assert found.value == clopper_pearson(3, 100, 0.005)
-    assert "for all 10" in found.as_dict()["statement"]
-    assert found.value > error_rate(3, 100, 1).value
-
-
-def test_the_balanced_error_is_bounded_in_every_class(two):
-    found = balanced_error([[2, 8], [20, 92]], 5)
-    limits = [clopper_pearson(2, 8, 0.005), clopper_pearson(20, 92, 0.005)]
-    assert found.value == pytest.approx(np.mean(limits))
-    assert found.uninformative == 0.5
-    assert "balanced error on new rows" in found.as_dict()["statement"]
-    assert balanced_error([[0, 50], [0, 0]], 1).value > 0.5  # nothing is known of a class
-
+def test_errors_are_counted_in_every_class(two):
     measured = Measurer(two)(cell("FourierFeatures"))
     by_class = np.array(measured.details["class_errors"])
     assert by_class.sum(axis=0).tolist() == [measured.details["errors"], 100]

@@ -6,6 +6,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from bochner import LandmarkSimilarities
 from bochner.fourier.landmarks import _shares
+from bochner.guarantees import ConditionsNotMet
 from tests.feature_map_case import FeatureMapCase
 from tests.fourier.naive import landmark_loss
 
@@ -164,7 +165,7 @@ class TestBound:
     def test_one_for_each_landmark(self):
         bounds = self.fit().bound(0.1)
         assert len(bounds) == 5
-        assert all(bound.empirical_loss < bound.value <= 1 for bound in bounds)
+        assert all(bound.observed < bound.value <= 1 for bound in bounds)
 
     @pytest.mark.parametrize(
         ("parameters", "message"),
@@ -175,7 +176,7 @@ class TestBound:
         ],
     )
     def test_refused_where_it_does_not_hold(self, parameters, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ConditionsNotMet, match=message):
             self.fit(**parameters).bound()
 
 

@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from sklearn.linear_model import LogisticRegression
 
-from bochner.guarantees import Certificate, certify, clopper_pearson, linear_pac_bayes
+from bochner.guarantees import certify, clopper_pearson, linear_pac_bayes
 from bochner.guarantees.divergences import inverse_binary_kl
-
-
-def allowed(repetitions, delta):
-    return delta + 3 * np.sqrt(delta * (1 - delta) / repetitions)
-
-
-# --------------------------------------------------------------------------- held-out rows
+from tests.guarantees.simulation import allowed
 
 
 def test_clopper_pearson_by_hand():
@@ -54,13 +48,12 @@ def test_certify_counts_errors(rng):
     X = rng.normal(size=(400, 3))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=400) > 0, "up", "down")
     model = LogisticRegression().fit(X[:200], y[:200])
-    certificate = certify(model, X[200:], y[200:], delta=0.01)
+    found = certify(model, X[200:], y[200:], delta=0.01)
     errors = int((model.predict(X[200:]) != y[200:]).sum())
-    assert certificate == Certificate(
-        errors, 200, errors / 200, clopper_pearson(errors, 200, 0.01), 0.01
-    )
-    assert f"{errors} errors on 200 held-out rows" in str(certificate)
-    assert "probability 0.99" in str(certificate)
+    assert (found.value, found.delta) == (clopper_pearson(errors, 200, 0.01), 0.01)
+    assert (found.observed, found.details) == (errors / 200, {"errors": errors})
+    assert "on 200 held-out rows" in found.statement
+    assert "probability 0.99" in found.statement
 
 
 @pytest.mark.parametrize(
@@ -91,19 +84,16 @@ def test_invalid_parameters_are_named(call, message):
 CONSTANT = SimpleNamespace(predict=lambda X: np.zeros(len(X)))
 
 
-# --------------------------------------------------------------------------- linear
-
-
 def test_linear_bound_by_hand():
     X, y = np.array([[3.0, 4.0], [-1.0, 0.0], [0.0, 0.0]]), np.array([1, -1, 1])
     bound = linear_pac_bayes(X, y, [2.0, 0.0], 0.05, scales=[2.0])
     risk = (special.ndtr(-1.2) + special.ndtr(-2.0) + 0.5) / 3
-    assert bound.empirical_gibbs == pytest.approx(risk)
-    assert bound.divergence == 2
-    assert bound.gibbs == pytest.approx(
+    assert bound.details["empirical gibbs"] == pytest.approx(risk)
+    assert bound.details["divergence"] == 2
+    assert bound.details["gibbs"] == pytest.approx(
         inverse_binary_kl(risk, (2 + np.log(2 * np.sqrt(3) / 0.05)) / 3)
     )
-    assert bound.classifier == 1  # twice more than a half
+    assert bound.value == 1  # twice more than a half
 
 
 def test_linear_bound_does_not_depend_on_lengths_and_improves_with_a_grid(rng):
@@ -112,11 +102,10 @@ def test_linear_bound_does_not_depend_on_lengths_and_improves_with_a_grid(rng):
     w = np.arange(5.0)
     bound = linear_pac_bayes(X, y, w)
     again = linear_pac_bayes(X * rng.uniform(0.1, 10, (1000, 1)), y, 7 * w)
-    assert again.gibbs == pytest.approx(bound.gibbs)
-    assert linear_pac_bayes(X, y, w, scales=[1.0]).gibbs > bound.gibbs
-    assert bound.classifier == pytest.approx(2 * bound.gibbs)
-    assert bound.classifier < 0.5
-    assert "for the randomised classifier" in str(bound)
+    assert again.details["gibbs"] == pytest.approx(bound.details["gibbs"])
+    assert linear_pac_bayes(X, y, w, scales=[1.0]).value > bound.value
+    assert bound.value == pytest.approx(2 * bound.details["gibbs"])
+    assert bound.value < 0.5
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5, 2.0])
@@ -140,6 +129,9 @@ def test_coverage_of_the_linear_bound(rng, shift):
         w = np.linalg.lstsq(X, y, rcond=None)[0]
         u = w / np.linalg.norm(w)
         bound = linear_pac_bayes(X, y, w, delta)
-        gibbs = special.ndtr(-bound.scale * y_new * (X_new @ u)).mean()
-        failures += (bound.gibbs < gibbs, bound.classifier < special.ndtr(-shift * u[0]))
+        gibbs = special.ndtr(-bound.details["scale"] * y_new * (X_new @ u)).mean()
+        failures += (
+            bound.details["gibbs"] < gibbs,
+            bound.value < special.ndtr(-shift * u[0]),
+        )
     assert (failures / repetitions <= allowed(repetitions, delta)).all(), failures

@@ -1,12 +1,15 @@
-"""What is guaranteed of the cells of a comparison, as a number and a sentence.
+"""What is guaranteed of the cells of a comparison.
 
 Each guarantee is computed so that its conditions hold for independent rows: from rows that took
 no part in anything, or from a map that is learned for it with scaler and gamma from other rows.
+Which one the kernel of a method has is declared by its entry in the registry of methods, as a key
+of `KINDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,92 +17,175 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bochner.engine.summaries import to_numpy
-from bochner.guarantees import clopper_pearson, residual_bound, residuals
-from bochner.models.methods import scale_rule
+from bochner.guarantees import (
+    ConditionsNotMet,
+    Guarantee,
+    clopper_pearson,
+    residual_bound,
+    residuals,
+)
+from bochner.models.pipelines import scale_rule
 from bochner.models.preparation import make_preparation
-from bochner.models.selection import GAMMAS, Learned, Problem
 
 DELTA = 0.05
 _OTHERS = 0.25  # of the rows: for scaler and gamma
 
 
-def kernel_residual(feature_map: Any, X_test: Any) -> dict[str, Any]:
-    """How far features that nest in a kernel are from it on new rows, from the test rows.
+@dataclass(frozen=True)
+class NoGuarantee:
+    """That there is no guarantee, and why.
+
+    Attributes
+    ----------
+    reason : str
+        A sentence without the full stop.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows that a guarantee of a fitted map may be computed from.
+
+    Attributes
+    ----------
+    X_test : array of shape (m, d)
+        Prepared test rows, where the map works.
+    X : DataFrame, array or sparse matrix of shape (n, d)
+        All rows, not prepared.
+    y : array of shape (n,)
+        All labels, coded.
+    task : {"classification", "regression"}
+        What the labels are.
+    seed : int
+        Decides which rows scale the columns.
+    scale : float
+        The scale rule of the prepared training rows.
+    gammas : sequence of float
+        Multiples of the scale rule that gamma was chosen among; empty: given by the user.
+    place : callable
+        Puts prepared rows where the map works.
+    image_shape : tuple of int or None
+        Height, width and channels, where rows are images.
+    """
+
+    X_test: Any
+    X: Any
+    y: NDArray[Any]
+    task: str
+    seed: int = 0
+    scale: float = 1.0
+    gammas: Sequence[float] = ()
+    place: Callable[[Any], Any] = field(default=lambda X: X)
+    image_shape: tuple[int, int, int] | None = None
+
+
+def guarantee_of(
+    kind: str | None, feature_map: Any, evidence: Evidence
+) -> Guarantee | NoGuarantee:
+    """What is guaranteed of the kernel of a fitted map, or why nothing is.
 
     Parameters
     ----------
-    feature_map : MercerFeatures or Nystroem
-        Fitted on training rows.
-    X_test : array of shape (m, d)
-        Prepared test rows.
+    kind : str or None
+        A key of `KINDS`; None where no guarantee is known for the method.
+    feature_map : transformer
+        Fitted.
+    evidence : Evidence
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.kernel_approximation import Nystroem
+    >>> from bochner.compare.guarantees import Evidence, guarantee_of
+    >>> X, y = np.random.RandomState(0).standard_normal((400, 2)), np.tile([-1, 1], 200)
+    >>> nystroem = Nystroem(gamma=0.1, n_components=50, random_state=0).fit(X[:300])
+    >>> evidence = Evidence(X[300:], X, y, "classification")
+    >>> guarantee_of("kernel residual", nystroem, evidence).informative
+    True
+    >>> guarantee_of(None, nystroem, evidence).reason
+    'none is known for the kernel of this method'
+    """
+    if kind is None:
+        return NoGuarantee("none is known for the kernel of this method")
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    try:
+        return KINDS[kind](feature_map, evidence)
+    except ConditionsNotMet as error:
+        return NoGuarantee(str(error).rstrip("."))
+
+
+def kernel_residual(feature_map: Any, evidence: Evidence) -> Guarantee:
+    """How far features that nest in a kernel are from it on new rows, from the test rows.
+
+    The map has a method ``residual``, or features whose residuals can be computed.
     """
     if hasattr(feature_map, "residual"):
-        r = np.clip(to_numpy(feature_map.residual(X_test)), 0.0, 1.0)
+        r = np.clip(to_numpy(feature_map.residual(evidence.X_test)), 0.0, 1.0)
     else:
-        r = residuals(feature_map.transform(X_test))
+        r = residuals(feature_map.transform(evidence.X_test))
     value = residual_bound(r, DELTA)
-    return {
-        "name": "kernel residual",
-        "value": float(value),
-        "uninformative": 1.0,
-        "statement": (
-            f"With probability {1 - DELTA:g}, the features of a new row leave out at most "
-            f"{value:.3g} of the kernel's 1, on average; the mean squared error of the kernel is "
-            f"at most {value**2:.3g}. From {len(r)} test rows, which took no part in the fit; "
-            "holds for independent rows."
-        ),
-    }
+    return Guarantee(
+        "kernel residual",
+        value,
+        DELTA,
+        "Chernoff and empirical Bernstein",
+        f"{len(r)} test rows",
+        ("independent rows that took no part in the fit",),
+        observed=float(r.mean()),
+        details={"bound on the mean squared error of the kernel": value**2},
+        scope="of a new row, what its features leave out of the kernel's 1 on average,",
+    )
 
 
-def learned_alignment(
-    X: Any, learned: Learned, problem: Problem, y: NDArray[Any]
-) -> dict[str, Any] | None:
+def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     """The bound of a learned kernel's alignment loss, under conditions that hold.
 
     The bound wants columns scaled, and gamma listed, without the rows that the posterior is
     learned from. So a map with the same settings is learned on three quarters of all rows, with
     scaler and scale rule from the other quarter; that gamma was picked from a list is paid for.
-
-    Parameters
-    ----------
-    X : DataFrame, array or sparse matrix of shape (n, d)
-        All rows, not prepared.
-    learned : Learned
-        With the settings.
-    problem : Problem
-        Where they come from.
-    y : array of shape (n,)
-        All labels, coded.
+    The map has a method ``bound`` and a number for `gamma`.
     """
-    order = np.random.RandomState(problem.seed).permutation(len(y))
+    X, y = evidence.X, evidence.y
+    if evidence.task == "regression":
+        raise ConditionsNotMet("numbers are scaled by the rows that the kernel is learned from")
+    order = np.random.RandomState(evidence.seed).permutation(len(y))
     others, rows = np.split(order, [int(_OTHERS * len(y))])
     if len(np.unique(y[rows])) < 2:
-        return None
+        raise ConditionsNotMet(f"the {len(rows)} rows to learn from are of one class")
     take = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
-    prepare = make_preparation(take(others), problem.image_shape).fit(take(others))
-    gamma = learned.chosen.settings["gamma"]
-    n_settings = 1
-    if problem.gamma is None:
-        factors = np.array(GAMMAS)
-        nearest = np.abs(np.log(gamma / scale_rule(problem.X) / factors)).argmin()
+    try:
+        prepare = make_preparation(take(others), evidence.image_shape).fit(take(others))
+    except ValueError as error:
+        raise ConditionsNotMet(
+            f"{len(others)} rows are too few to scale the columns by: {error}"
+        ) from error
+    gamma = feature_map.gamma
+    if evidence.gammas:
+        factors = np.array(evidence.gammas)
+        nearest = np.abs(np.log(gamma / evidence.scale / factors)).argmin()
         gamma = factors[nearest] * scale_rule(prepare.transform(take(others)))
-        n_settings = len(GAMMAS)
-    feature_map = clone(learned.feature_map).set_params(gamma=float(gamma))
-    feature_map.fit(problem.place(prepare.transform(take(rows))), y[rows])
-    bound = feature_map.bound(DELTA, n_settings=n_settings)
-    return {
-        "name": "alignment loss",
-        "value": float(bound.value),
-        "uninformative": bound.uninformative,
-        "statement": (
-            f"{str(bound)[0].upper()}{str(bound)[1:]}. Of a kernel with these settings learned "
-            f"on {len(rows)} rows, with columns scaled by {len(others)} others; it is about pairs "
-            "of new rows, not about the classifier. Holds for independent rows."
-        ),
-    }
+    again = clone(feature_map).set_params(gamma=float(gamma))
+    again.fit(evidence.place(prepare.transform(take(rows))), y[rows])
+    found: Guarantee = again.bound(DELTA, n_settings=len(evidence.gammas) or 1)
+    return replace(
+        found,
+        sample=f"{len(rows)} rows, with columns scaled by {len(others)} others",
+        scope=f"{found.scope}, of a kernel with these settings and not of the classifier,",
+        assumptions=("independent rows of one distribution",),
+    )
 
 
-def error_rate(errors: int, n_test: int, n_certified: int) -> dict[str, Any]:
+KINDS: dict[str, Callable[[Any, Evidence], Guarantee]] = {
+    "kernel residual": kernel_residual,
+    "alignment loss": learned_alignment,
+}
+
+
+def error_rate(errors: int, n_test: int, n_certified: int) -> Guarantee:
     """An upper limit of the error rate on new rows, from test rows that were only counted.
 
     Parameters
@@ -107,23 +193,23 @@ def error_rate(errors: int, n_test: int, n_certified: int) -> dict[str, Any]:
     errors, n_test : int
         Wrong decisions, and test rows.
     n_certified : int
-        For how many machines at once it is to hold on the same rows.
+        For how many models at once it is to hold on the same rows.
     """
-    value = clopper_pearson(errors, n_test, DELTA / n_certified)
-    together = f", for all {n_certified} lines at once" if n_certified > 1 else ""
-    return {
-        "name": "error rate",
-        "value": float(value),
-        "uninformative": 1.0,
-        "statement": (
-            f"With probability {1 - DELTA:g}{together}, the error rate on new rows is at most "
-            f"{100 * value:.2f} %: {errors} errors on the {n_test} test rows of the first split "
-            "(Clopper and Pearson). Holds for independent rows."
-        ),
-    }
+    return Guarantee(
+        "error rate",
+        clopper_pearson(errors, n_test, DELTA / n_certified),
+        DELTA,
+        "Clopper and Pearson",
+        f"the {n_test} test rows of the first split",
+        ("independent rows",),
+        observed=errors / n_test,
+        details={"errors": errors},
+        together=n_certified,
+        percent=True,
+    )
 
 
-def balanced_error(class_errors: Sequence[Sequence[int]], n_certified: int) -> dict[str, Any]:
+def balanced_error(class_errors: Sequence[Sequence[int]], n_certified: int) -> Guarantee:
     """An upper limit of the balanced error on new rows: the mean over the classes of their own.
 
     The rows of a class are independent whatever their number is, so that each class has the limit
@@ -134,22 +220,20 @@ def balanced_error(class_errors: Sequence[Sequence[int]], n_certified: int) -> d
     class_errors : sequence of pairs of int
         Wrong decisions, and test rows, of every class.
     n_certified : int
-        For how many machines at once it is to hold on the same rows.
+        For how many models at once it is to hold on the same rows.
     """
     delta = DELTA / n_certified / len(class_errors)
     limits = [clopper_pearson(wrong, n, delta) if n else 1.0 for wrong, n in class_errors]
-    value = float(np.mean(limits))
-    together = f", for all {n_certified} lines at once" if n_certified > 1 else ""
-    fewest = min(n for _, n in class_errors)
-    return {
-        "name": "balanced error",
-        "value": value,
-        "uninformative": 1 - 1 / len(class_errors),
-        "statement": (
-            f"With probability {1 - DELTA:g}{together}, the balanced error on new rows, the mean "
-            f"of the classes' error rates, is at most {100 * value:.2f} %: from the errors in "
-            f"each of the {len(class_errors)} classes on the test rows of the first split "
-            f"(Clopper and Pearson), of which the smallest class has {fewest}. Holds for "
-            "independent rows."
-        ),
-    }
+    return Guarantee(
+        "balanced error",
+        float(np.mean(limits)),
+        DELTA,
+        "Clopper and Pearson in every class",
+        f"the test rows of the first split, in {len(class_errors)} classes",
+        ("independent rows",),
+        details={"rows of the smallest class": min(n for _, n in class_errors)},
+        uninformative=1 - 1 / len(class_errors),
+        scope="on new rows, the mean of the classes' error rates,",
+        together=n_certified,
+        percent=True,
+    )

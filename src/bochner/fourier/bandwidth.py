@@ -11,6 +11,7 @@ from numpy.random import RandomState
 from bochner.engine.arrays import cast, convert, identity, namespace, wide_dtype
 from bochner.engine.replay import on_cuda
 from bochner.engine.summaries import _choose, sample_rows, variance
+from bochner.guarantees.guarantee import ConditionsNotMet
 from bochner.kernels import STANDARD, SpectralKernel, StandardKernel
 
 GAMMA_RULES = ("scale", "median")
@@ -117,12 +118,12 @@ def check_honest(gamma: Any, fitted: Any, given: Any, classes: Any) -> None:
     Not everything can be seen from here: a scaler fitted on the same rows voids it as well.
     """
     if classes is None:
-        raise ValueError(
+        raise ConditionsNotMet(
             "there is no bound for regression: the targets are scaled by the rows themselves."
         )
     own = isinstance(fitted, StandardKernel) and getattr(given, "gamma", None) is None
     if own and isinstance(gamma, str):
-        raise ValueError(
+        raise ConditionsNotMet(
             f"gamma={gamma!r} was read off the same rows, so that no bound holds; give a number "
             "that was chosen without them."
         )

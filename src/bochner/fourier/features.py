@@ -200,5 +200,10 @@ class FourierFeatures(FeatureMap):
         )
 
     @property
+    def squared_norm_limit(self) -> float:
+        """What the squared length of a row of features never exceeds."""
+        return 1.0 if self.paired else 2.0
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.frequencies_.shape[1] * (2 if self.paired else 1))

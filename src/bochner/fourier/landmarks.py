@@ -23,7 +23,8 @@ from bochner.fourier.bandwidth import check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.parameters import SHARED_CONSTRAINTS
 from bochner.fourier.posterior import gibbs_posterior
-from bochner.guarantees.alignment import Bound, tightest_landmark_bounds
+from bochner.guarantees.alignment import tightest_landmark_bounds
+from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
 from bochner.guarantees.samples import landmark_pairs
 from bochner.kernels import SpectralKernel
 from bochner.targets import Target, TargetKind, check_labels
@@ -214,7 +215,7 @@ class LandmarkSimilarities(FeatureMap):
         ]
         return parts[0] if len(parts) == 1 else _side_by_side(parts)
 
-    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Bound]:
+    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Guarantee]:
         """Guarantees on the alignment losses of all landmarks' learned similarities together.
 
         With probability ``1 - delta`` over the rows, every one of them holds (PAC-Bayes-kl,
@@ -229,14 +230,14 @@ class LandmarkSimilarities(FeatureMap):
 
         Returns
         -------
-        list of Bound
+        list of Guarantee
             One for each landmark.
         """
         check_is_fitted(self)
         if self.posterior is None:
-            raise ValueError("posterior=None learns nothing; there is no bound.")
+            raise ConditionsNotMet("posterior=None learns nothing; there is no bound.")
         if isinstance(self.landmarks, str) and self.landmarks == "kmeans":
-            raise ValueError(
+            raise ConditionsNotMet(
                 "centroids of k-means depend on all rows, so that no bound holds for them; use "
                 "landmarks='random' or points of your own."
             )

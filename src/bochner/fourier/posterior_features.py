@@ -31,7 +31,8 @@ from bochner.fourier.posterior import (
     power_log_weights,
     power_posterior,
 )
-from bochner.guarantees.alignment import Bound, tightest_global_bound
+from bochner.guarantees.alignment import tightest_global_bound
+from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
 from bochner.kernels import Gaussian, SpectralKernel
 from bochner.targets import Target, TargetKind, check_labels
 
@@ -272,7 +273,7 @@ class PosteriorFourierFeatures(FeatureMap):
             memory_budget=self.memory_budget,
         )
 
-    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Bound:
+    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
         """A guarantee on the alignment loss of the learned kernel, on new pairs of rows.
 
         With probability ``1 - delta`` over the rows. It holds for all posteriors at once, so
@@ -288,16 +289,16 @@ class PosteriorFourierFeatures(FeatureMap):
 
         Returns
         -------
-        Bound
-            Its value, to be compared with the 1/2 of an uninformative kernel, and its name.
+        Guarantee
+            Of the alignment loss; an uninformative kernel has 1/2.
         """
         check_is_fitted(self)
         if self.support == "continuous":
-            raise ValueError(
+            raise ConditionsNotMet(
                 "support='continuous' has no bound: its divergence from the prior is unknown."
             )
         if self._weighted:
-            raise ValueError("there is no bound for a fit with sample_weight.")
+            raise ConditionsNotMet("there is no bound for a fit with sample_weight.")
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
         return tightest_global_bound(
             self.posterior_,

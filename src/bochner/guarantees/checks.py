@@ -35,6 +35,22 @@ def check_above(name: str, value: Any, least: float) -> float:
     return float(value)
 
 
+def check_length(name: str, value: Any) -> float:
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}.")
+    return float(value)
+
+
+def check_signs(name: str, labels: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(labels)
+    if not np.isin(array, (-1, 1)).all():
+        raise ValueError(
+            f"{name} must be -1 or +1, got {np.unique(array)[:5]}; "
+            "np.where(y == positive_class, 1, -1) makes them so."
+        )
+    return array
+
+
 def check_unit(name: str, values: ArrayLike) -> Float:
     """Numbers in [0, 1], up to rounding."""
     array = np.asarray(values, dtype=np.float64)
@@ -56,7 +72,7 @@ def check_weights(weights: ArrayLike) -> Float:
     array = check_unit("weights", weights)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise ValueError(
-            "weights must have shape (N,), or (n_landmarks, D) for one row a landmark, "
+            "weights must have shape (N,), or (n_landmarks, D) for one row per landmark, "
             f"got shape {array.shape}."
         )
     total = array.sum(axis=-1)
@@ -67,5 +83,5 @@ def check_weights(weights: ArrayLike) -> Float:
 
 
 def at_most_one(bound: Any) -> Any:
-    # The loss is in [0, 1] anyway.
+    """A bound on what is in [0, 1] anyway."""
     return np.minimum(bound, 1.0)

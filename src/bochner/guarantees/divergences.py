@@ -1,22 +1,21 @@
-"""How far a posterior is from the prior, and a bound from what was seen."""
+"""How far a posterior is from the prior, and the inverse of the binary divergence."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from bochner.guarantees.checks import (
+    Float,
     at_most_one,
     check_above,
     check_not_negative,
     check_unit,
     check_weights,
 )
-
-Float = NDArray[np.float64]
 
 
 def kl_to_uniform(weights: ArrayLike) -> Any:
@@ -27,7 +26,7 @@ def kl_to_uniform(weights: ArrayLike) -> Any:
     Parameters
     ----------
     weights : array of shape (N,) or (n_landmarks, D)
-        `Q`; one distribution a row when there are two dimensions.
+        `Q`; one distribution per row when there are two dimensions.
 
     Returns
     -------
@@ -36,7 +35,7 @@ def kl_to_uniform(weights: ArrayLike) -> Any:
 
     Examples
     --------
-    >>> from bochner.guarantees.divergences import kl_to_uniform
+    >>> from bochner.guarantees import kl_to_uniform
     >>> round(float(kl_to_uniform([0.5, 0.5, 0, 0])), 4)
     0.6931
     """
@@ -45,14 +44,14 @@ def kl_to_uniform(weights: ArrayLike) -> Any:
 
 
 def power_divergence(weights: ArrayLike, mu: float = 2.0) -> Any:
-    r"""The divergence of Theorem 4 from the uniform distribution; chi-square for ``mu=2``.
+    r"""The divergence of :func:`theorem_4` from the uniform distribution; chi-square for ``mu=2``.
 
     .. math:: D_\mu(Q \| P) = N^{\mu - 1} \sum_m Q_m^\mu - 1
 
     Parameters
     ----------
     weights : array of shape (N,) or (n_landmarks, D)
-        `Q`; one distribution a row when there are two dimensions.
+        `Q`; one distribution per row when there are two dimensions.
     mu : float, default=2
         The power, greater than 1.
 
@@ -63,7 +62,7 @@ def power_divergence(weights: ArrayLike, mu: float = 2.0) -> Any:
 
     Examples
     --------
-    >>> from bochner.guarantees.divergences import power_divergence
+    >>> from bochner.guarantees import power_divergence
     >>> float(power_divergence([0.5, 0.5, 0, 0]))
     1.0
     """
@@ -91,23 +90,6 @@ def _binary_kl_at_distance(q: Float, d: Float) -> Float:
         return np.where(present, weight * _u_minus_log1p(ratio), change)
 
     return term(q, d) + term(1 - q, -d)
-
-
-def binary_kl(q: ArrayLike, p: ArrayLike) -> Any:
-    r"""Kullback-Leibler divergence between coins of probabilities `q` and `p`.
-
-    .. math:: \mathrm{kl}(q \| p) = q \ln \frac{q}{p} + (1 - q) \ln \frac{1 - q}{1 - p}
-
-    Infinite when `p` is 0 or 1 and `q` is not. Accurate also when `p` and `q` nearly agree.
-
-    Examples
-    --------
-    >>> from bochner.guarantees.divergences import binary_kl
-    >>> round(float(binary_kl(0.5, 0.75)), 4)
-    0.1438
-    """
-    q, p = np.broadcast_arrays(check_unit("q", q), check_unit("p", p))
-    return _binary_kl_at_distance(q, p - q)[()]
 
 
 def inverse_binary_kl(q: ArrayLike, budget: ArrayLike) -> Any:

@@ -10,15 +10,15 @@ Two kinds, with different conditions:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bochner.guarantees.alignment import pac_bayes_kl
-from bochner.guarantees.checks import check_count, check_delta
+from bochner.guarantees.checks import check_count, check_delta, check_signs
+from bochner.guarantees.guarantee import Guarantee
+from bochner.guarantees.pac_bayes import pac_bayes_kl
 
 
 def clopper_pearson(errors: int, n: int, delta: float = 0.05) -> float:
@@ -60,36 +60,7 @@ def clopper_pearson(errors: int, n: int, delta: float = 0.05) -> float:
     return float(special.betainccinv(errors + 1, n - errors, delta))
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """What :func:`certify` found.
-
-    Attributes
-    ----------
-    errors, n : int
-        Wrong predictions, and held-out rows.
-    error_rate : float
-        Their ratio.
-    upper : float
-        With probability ``1 - delta`` the error rate on new rows is at most this.
-    delta : float
-        Probability that it may fail.
-    """
-
-    errors: int
-    n: int
-    error_rate: float
-    upper: float
-    delta: float
-
-    def __str__(self) -> str:
-        return (
-            f"error rate <= {self.upper:.4f} with probability {1 - self.delta:.6g} "
-            f"({self.errors} errors on {self.n} held-out rows, {self.error_rate:.4f})"
-        )
-
-
-def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Certificate:
+def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Guarantee:
     """Bound the error rate of a fitted classifier, from rows that took no part in fitting it.
 
     The bound of :func:`clopper_pearson`. Holds for any classifier if the rows are independent,
@@ -110,7 +81,9 @@ def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Certificat
 
     Returns
     -------
-    Certificate
+    Guarantee
+        Of the error rate; that of the rows is `observed`, the details have the number of
+        ``errors``.
 
     Examples
     --------
@@ -118,7 +91,9 @@ def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Certificat
     >>> from bochner.guarantees import certify
     >>> model = DummyClassifier(strategy="constant", constant=1).fit([[0], [0]], [0, 1])
     >>> print(certify(model, [[0]] * 100, [1] * 95 + [0] * 5))
-    error rate <= 0.1023 with probability 0.95 (5 errors on 100 held-out rows, 0.0500)
+    With probability 0.95, the error rate on new rows is at most 10.23 %
+    (Clopper and Pearson: 5.00 % on 100 held-out rows, errors 5).
+    Holds for independent rows that were used for nothing before.
     """
     delta = check_delta(delta)
     labels, predicted = np.asarray(y), np.asarray(model.predict(X))
@@ -130,46 +105,17 @@ def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Certificat
         )
     n, errors = len(labels), int(np.count_nonzero(predicted != labels))
     upper = clopper_pearson(errors, n, delta)
-    return Certificate(errors, n, errors / n, upper, delta)
-
-
-@dataclass(frozen=True)
-class LinearBound:
-    """What :func:`linear_pac_bayes` found.
-
-    Attributes
-    ----------
-    gibbs : float
-        Bound on the error rate of the randomised classifier, which draws its coefficients anew
-        for every row.
-    classifier : float
-        Bound on the error rate of the deterministic classifier itself: twice `gibbs`.
-    empirical_gibbs : float
-        Error rate of the randomised classifier on the rows.
-    scale : float
-        Length of the mean of the posterior at which the bound is smallest.
-    divergence : float
-        ``scale ** 2 / 2``.
-    n : int
-        Number of rows.
-    delta : float
-        Probability that both bounds may fail.
-    """
-
-    gibbs: float
-    classifier: float
-    empirical_gibbs: float
-    scale: float
-    divergence: float
-    n: int
-    delta: float
-
-    def __str__(self) -> str:
-        return (
-            f"error rate <= {self.classifier:.4f} with probability {1 - self.delta:.6g}; "
-            f"<= {self.gibbs:.4f} for the randomised classifier "
-            f"({self.empirical_gibbs:.4f} on the {self.n} rows)"
-        )
+    return Guarantee(
+        "error rate",
+        upper,
+        delta,
+        "Clopper and Pearson",
+        f"{n} held-out rows",
+        ("independent rows that were used for nothing before",),
+        observed=errors / n,
+        details={"errors": errors},
+        percent=True,
+    )
 
 
 def linear_pac_bayes(
@@ -179,7 +125,7 @@ def linear_pac_bayes(
     delta: float = 0.05,
     *,
     scales: ArrayLike | None = None,
-) -> LinearBound:
+) -> Guarantee:
     r"""PAC-Bayes-kl for a linear classifier, on the rows it was fitted on.
 
     The prior over coefficients is :math:`N(0, I)` and the posterior :math:`N(s u, I)`, where
@@ -217,7 +163,12 @@ def linear_pac_bayes(
 
     Returns
     -------
-    LinearBound
+    Guarantee
+        Of the error rate of the deterministic classifier: twice that of the randomised one,
+        which draws its coefficients anew for every row and which the details have as ``gibbs``.
+        The other details are ``empirical gibbs``, the error rate of the randomised classifier on
+        the rows; ``scale``, the `s` at which the bound is smallest; and the ``divergence``,
+        ``scale ** 2 / 2``.
 
     Examples
     --------
@@ -226,8 +177,10 @@ def linear_pac_bayes(
     >>> y = np.repeat([-1, 1], 500)
     >>> X = np.column_stack([y, np.tile([-0.5, 0.5], 500)])
     >>> print(linear_pac_bayes(X, y, [1, 0]))
-    error rate <= 0.0319 with probability 0.95; <= 0.0159 for the randomised classifier
-    (0.0002 on the 1000 rows)
+    With probability 0.95, the error rate on new rows is at most 3.19 %
+    (PAC-Bayes-kl: 1000 training rows, gibbs 0.01594, empirical gibbs 0.0001924, scale 3.969,
+    divergence 7.878). Holds for independent rows of one distribution; features that were fixed
+    without them.
     """
     delta = check_delta(delta)
     X = np.asarray(features, dtype=np.float64)
@@ -238,11 +191,7 @@ def linear_pac_bayes(
             "features, labels and coefficients must have shapes (n, p), (n,) and (p,), "
             f"got {X.shape}, {y.shape} and {w.shape}."
         )
-    if not np.isin(y, (-1, 1)).all():
-        raise ValueError(
-            f"labels must be -1 or +1, got {np.unique(y)[:5]}; "
-            "np.where(y == positive_class, 1, -1) makes them so."
-        )
+    check_signs("labels", y)
     length = np.linalg.norm(w)
     if not (np.isfinite(length) and length > 0):
         raise ValueError(f"coefficients must be finite and not all zero, got length {length!r}.")
@@ -257,12 +206,18 @@ def linear_pac_bayes(
     bounds = pac_bayes_kl(risks, grid**2 / 2, n, delta)
     best = int(np.argmin(bounds))
     gibbs, scale = float(bounds[best]), float(grid[best])
-    return LinearBound(
-        gibbs=gibbs,
-        classifier=min(1.0, 2 * gibbs),
-        empirical_gibbs=float(risks[best]),
-        scale=scale,
-        divergence=scale**2 / 2,
-        n=n,
-        delta=delta,
+    return Guarantee(
+        "error rate",
+        min(1.0, 2 * gibbs),
+        delta,
+        "PAC-Bayes-kl",
+        f"{n} training rows",
+        ("independent rows of one distribution", "features that were fixed without them"),
+        details={
+            "gibbs": gibbs,
+            "empirical gibbs": float(risks[best]),
+            "scale": scale,
+            "divergence": scale**2 / 2,
+        },
+        percent=True,
     )

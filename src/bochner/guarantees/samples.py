@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bochner.guarantees.checks import (
-    check_count,
-)
+from bochner.guarantees.checks import check_count
 
 
 def effective_pairs(n: int) -> int:
@@ -15,7 +13,7 @@ def effective_pairs(n: int) -> int:
 
     Examples
     --------
-    >>> from bochner.guarantees.samples import effective_pairs
+    >>> from bochner.guarantees import effective_pairs
     >>> effective_pairs(101)
     50
     """
@@ -29,7 +27,7 @@ def landmark_pairs(n: int, *, in_sample: bool = True) -> int:
 
     Examples
     --------
-    >>> from bochner.guarantees.samples import landmark_pairs
+    >>> from bochner.guarantees import landmark_pairs
     >>> landmark_pairs(100), landmark_pairs(100, in_sample=False)
     (99, 100)
     """
@@ -55,7 +53,7 @@ def variance_bound(n: int, *, binary: bool = True) -> float:
 
     Examples
     --------
-    >>> from bochner.guarantees.samples import variance_bound
+    >>> from bochner.guarantees import variance_bound
     >>> variance_bound(2), variance_bound(10, binary=False)
     (0.25, 0.05)
     """

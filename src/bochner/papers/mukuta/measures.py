@@ -31,11 +31,7 @@ from bochner.data.local import (
     load_yearmsd,
 )
 from bochner.fourier.features import FourierFeatures
-from bochner.guarantees.approximation import (
-    predicted_residual,
-    relative_gram_bound,
-    residuals,
-)
+from bochner.guarantees.residuals import predicted_residual, relative_gram_bound, residuals
 from bochner.linear.squared_hinge import solve_squared_hinge
 from bochner.records.cells import Cell, Result
 

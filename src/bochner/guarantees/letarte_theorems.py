@@ -1,14 +1,15 @@
-"""The theorems of Letarte, Morvant and Germain (2019): as printed, and corrected.
+"""The theorems of Letarte, Morvant and Germain (2019): as printed where valid, else corrected.
 
-:mod:`bochner.guarantees.alignment` says what they bound and when they hold, and has sharper ones.
+"Pseudo-Bayesian learning with kernel Fourier transform as prior".
+:mod:`bochner.guarantees.alignment` says what they bound and when they hold,
+:mod:`bochner.guarantees.pac_bayes` has sharper ones.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bochner.guarantees.checks import (
     at_most_one,
@@ -18,19 +19,8 @@ from bochner.guarantees.checks import (
     check_not_negative,
     check_unit,
 )
+from bochner.guarantees.pac_bayes import linear_bound
 from bochner.guarantees.samples import variance_bound
-
-Float = NDArray[np.float64]
-
-
-def linear_bound(
-    empirical_loss: ArrayLike, divergence: ArrayLike, delta: float, t: float, square: float
-) -> Any:
-    """``loss + (KL + t^2 square + ln(1 / delta)) / t``, the common form."""
-    loss = check_unit("empirical_loss", empirical_loss)
-    kl = check_not_negative("divergence", divergence)
-    delta, t = check_delta(delta), check_above("t", t, 0)
-    return at_most_one(loss + (kl + t**2 * square - np.log(delta)) / t)
 
 
 def theorem_1(
@@ -42,7 +32,9 @@ def theorem_1(
               + \ln \frac{1}{\delta} \right)
 
     Holds for all `Q` at once, for one landmark picked without looking at the data and `t` fixed
-    before seeing the sample. Valid, but :func:`sharp` has a fourth of the second term.
+    before seeing the sample. Valid, but :func:`sharp` has a fourth of the second term. For
+    `n_L` landmarks together (section 4.2) use ``delta / n_L``; if they were picked by looking at
+    the rows or at their labels, ``delta / n`` covers any choice among the `n` rows.
 
     Parameters
     ----------
@@ -64,40 +56,12 @@ def theorem_1(
 
     Examples
     --------
-    >>> from bochner.guarantees.theorems import theorem_1
+    >>> from bochner.guarantees import theorem_1
     >>> round(float(theorem_1(0.2, 1.0, n=101, delta=0.05, t=20)), 4)
     0.4998
     """
     n = check_count("n", n, 2)
     return linear_bound(empirical_loss, divergence, delta, t, 1 / (2 * (n - 1)))
-
-
-def landmark_bound(
-    empirical_loss: ArrayLike,
-    divergence: ArrayLike,
-    n: int,
-    delta: float,
-    t: float,
-    n_landmarks: int,
-) -> Any:
-    r"""Theorem 1 for `n_landmarks` landmarks together, as printed in section 4.2.
-
-    .. math:: \hat L_l + \frac{1}{t} \left( \mathrm{KL}(Q_l) + \frac{t^2}{2 (n - 1)}
-              + \ln \frac{n_L}{\delta} \right)
-
-    Holds for all landmarks and all their `Q` at once, for landmarks picked without looking at the
-    data and `t` fixed before seeing the sample. If they were picked by looking at the rows or at
-    their labels, `n` instead of `n_landmarks` covers any choice among the `n` rows.
-    Parameters as for :func:`theorem_1`; the losses and divergences have one value a landmark.
-
-    Examples
-    --------
-    >>> from bochner.guarantees.theorems import landmark_bound
-    >>> landmark_bound([0.2, 0.4], [1.0, 0.5], 101, 0.05, 20, n_landmarks=2).round(4)
-    array([0.5344, 0.7094])
-    """
-    n_landmarks = check_count("n_landmarks", n_landmarks, 1)
-    return theorem_1(empirical_loss, divergence, n, check_delta(delta) / n_landmarks, t)
 
 
 def corollary_2(
@@ -113,7 +77,7 @@ def corollary_2(
 
     Examples
     --------
-    >>> from bochner.guarantees.theorems import corollary_2
+    >>> from bochner.guarantees import corollary_2
     >>> round(float(corollary_2(0.2, 1.0, n=501, delta=0.05, t=50)), 4)
     0.7086
     """
@@ -136,41 +100,12 @@ def theorem_3(
 
     Examples
     --------
-    >>> from bochner.guarantees.theorems import theorem_3
+    >>> from bochner.guarantees import theorem_3
     >>> round(float(theorem_3(0.2, 1.0, n=100, delta=0.05, t=20)), 4)
     0.4998
     """
     n = check_count("n", n, 2)
     return linear_bound(empirical_loss, divergence, delta, t, 1 / (2 * n))
-
-
-def theorem_4_as_printed(
-    empirical_loss: ArrayLike, divergence: ArrayLike, n: int, delta: float, mu: float
-) -> Any:
-    r"""Theorem 4 as printed, which is **wrong** for :math:`\mu > 2`: use :func:`theorem_4`.
-
-    .. math:: \hat L + (D_\mu + 1)^{1/\mu} \, \delta^{-(1 - 1/\mu)} \times
-              \begin{cases} (2 \sqrt{n})^{-(\mu - 1)} & 1 < \mu \le 2 \\
-              (4 n)^{-(1 - 1/\mu)} & \mu > 2 \end{cases}
-
-    Its proof takes the moment of order :math:`\mu` where Hoelder's inequality needs the conjugate
-    :math:`\mu / (\mu - 1)`. With a single candidate, a thousand rows and ``delta=0.05`` it fails
-    with probability 0.12 for ``mu=4`` and 0.30 for ``mu=10``. It is here to show that, and for no
-    other purpose.
-
-    Examples
-    --------
-    >>> from bochner.guarantees.theorems import theorem_4, theorem_4_as_printed
-    >>> round(float(theorem_4_as_printed(0.25, 0.0, n=1000, delta=0.05, mu=4)), 4)
-    0.2688
-    >>> round(float(theorem_4(0.25, 0.0, n=1000, delta=0.05, mu=4)), 4)
-    0.3996
-    """
-    loss = check_unit("empirical_loss", empirical_loss)
-    divergence = check_not_negative("divergence", divergence)
-    n, delta, mu = check_count("n", n, 2), check_delta(delta), check_above("mu", mu, 1)
-    size = (4 * n) ** (-(mu - 1) / 2) if mu <= 2 else (4 * n) ** -(1 - 1 / mu)
-    return at_most_one(loss + size * delta ** -(1 - 1 / mu) * (divergence + 1) ** (1 / mu))
 
 
 def theorem_4(
@@ -214,7 +149,7 @@ def theorem_4(
 
     Examples
     --------
-    >>> from bochner.guarantees.theorems import theorem_4
+    >>> from bochner.guarantees import theorem_4
     >>> round(float(theorem_4(0.1, 0.5, n=1000, delta=0.05, mu=1.5)), 4)
     0.3241
     """
@@ -243,7 +178,7 @@ def corollary_5(
 
     Examples
     --------
-    >>> from bochner.guarantees.theorems import corollary_5
+    >>> from bochner.guarantees import corollary_5
     >>> round(float(corollary_5(0.1, 0.5, n=1000, delta=0.05)), 4)
     0.1866
     """

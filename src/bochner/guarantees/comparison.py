@@ -1,0 +1,185 @@
+"""Feature maps of one kernel side by side, each with what is known of its error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+
+from bochner.guarantees.checks import check_count, check_delta
+from bochner.guarantees.kernel_error import (
+    Kernel,
+    mean_squared_kernel_error_bound,
+    pairwise_error,
+)
+from bochner.guarantees.residuals import relative_gram_bound, residual_bound, residuals
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """How well one feature map stands for the kernel, on held-out rows.
+
+    Attributes
+    ----------
+    name : str
+        Of the map.
+    n_columns : int
+        Its width.
+    squared_error : float
+        Unbiased estimate of the mean squared error of the kernel.
+    squared_error_bound : float or None
+        With probability ``1 - delta`` the mean squared error is at most this, from pairs of rows.
+        None where no limit on the features' length is known.
+    mean_residual : float or None
+        Mean of the held-out rows' residuals; None for features that do not nest in the kernel.
+    residual_bound : float or None
+        With probability ``1 - delta`` the mean residual of new rows is at most this, and so is the
+        root mean squared error of the kernel.
+    relative_gram_bound : float or None
+        The relative spectral error of the held-out rows' Gram matrix is at most this, surely.
+    """
+
+    name: str
+    n_columns: int
+    squared_error: float
+    squared_error_bound: float | None = None
+    mean_residual: float | None = None
+    residual_bound: float | None = None
+    relative_gram_bound: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What :func:`compare_approximations` found; prints as a table.
+
+    Attributes
+    ----------
+    rows : tuple of Approximation
+        One per map, in the order given.
+    n : int
+        Number of held-out rows.
+    delta : float
+        Probability that any one of the bounds may fail.
+    """
+
+    rows: tuple[Approximation, ...]
+    n: int
+    delta: float
+
+    def __str__(self) -> str:
+        head = ("map", "columns", "error", "<= (pairs)", "<= (residual)", "residual", "Gram <=")
+        lines: list[tuple[str, ...]] = [head]
+        for row in self.rows:
+            numbers = (
+                np.sqrt(row.squared_error),
+                None if row.squared_error_bound is None else np.sqrt(row.squared_error_bound),
+                row.residual_bound,
+                row.mean_residual,
+                row.relative_gram_bound,
+            )
+            texts = ("-" if number is None else f"{number:.3g}" for number in numbers)
+            lines.append((row.name, str(row.n_columns), *texts))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if column else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+
+
+def compare_approximations(
+    maps: Mapping[str, Any], kernel: Kernel, X: Any, delta: float = 0.05
+) -> Comparison:
+    r"""Feature maps of one kernel side by side on held-out rows, each with what is known of it.
+
+    Every map gets the estimate :func:`mean_squared_kernel_error`. Its bound from pairs needs a
+    limit on the length of the features, which is known of nested ones, of maps with an attribute
+    ``squared_norm_limit`` (``FourierFeatures``) and of scikit-learn's ``RBFSampler``. Maps that
+    nest in the kernel also get the certificates of their residuals: those with a method
+    ``residual`` (``MercerFeatures``, unless it normalises its rows), and scikit-learn's
+    ``Nystroem``. Printed, the column *error* is the root of the estimate, and the two columns
+    after it bound the same quantity: the first with the rows in pairs, the second through
+    residuals, which is far smaller for good features.
+
+    Each bound holds by itself with probability ``1 - delta``, if the rows are independent and took
+    no part in fitting the maps; to report the best of `g` maps use ``delta / g``.
+
+    Parameters
+    ----------
+    maps : mapping from str to fitted transformer
+        The maps, by the name to print.
+    kernel : callable
+        The exact kernel they all stand for, ``kernel(X, Y)``, with values in [-1, 1].
+    X : array or sparse matrix of shape (n, d)
+        Held-out rows, at least 2; the cost grows with their square.
+    delta : float, default=0.05
+        Probability that one bound may fail.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.kernel_approximation import Nystroem
+    >>> from bochner import FourierFeatures
+    >>> from bochner.guarantees import compare_approximations
+    >>> from bochner.kernels import Gaussian
+    >>> X = np.random.RandomState(0).standard_normal((3000, 2))
+    >>> maps = {"random": FourierFeatures(n_components=100, gamma=0.1, random_state=0),
+    ...         "Nystroem": Nystroem(n_components=100, gamma=0.1, random_state=0)}
+    >>> maps = {name: m.fit(X[:1000]) for name, m in maps.items()}
+    >>> found = compare_approximations(maps, Gaussian(gamma=0.1), X[1000:])
+    >>> [row.residual_bound is None for row in found.rows]
+    [True, False]
+    >>> found.rows[0].squared_error > found.rows[1].squared_error
+    True
+    """
+    delta = check_delta(delta)
+    n = check_count("the number of rows", X.shape[0], 2)
+    rows = (_approximation(name, each, kernel, X, delta) for name, each in maps.items())
+    return Comparison(tuple(rows), n, delta)
+
+
+def _approximation(
+    name: str, feature_map: Any, kernel: Kernel, X: Any, delta: float
+) -> Approximation:
+    features = np.asarray(feature_map.transform(X))
+    error, diagonal = pairwise_error(features, kernel, X)
+    nests = _nests(feature_map)
+    r = residuals(features, diagonal) if nests else None
+    limit = 1.0 if nests else _largest_error(feature_map)
+    bound = None
+    if limit is not None:
+        bound = mean_squared_kernel_error_bound(error, len(features), delta, limit=limit)
+    if r is None:
+        return Approximation(name, features.shape[1], error, bound)
+    return Approximation(
+        name,
+        features.shape[1],
+        error,
+        bound,
+        float(r.mean()),
+        residual_bound(r, delta),
+        relative_gram_bound(features, r),
+    )
+
+
+def _nests(feature_map: Any) -> bool:
+    if isinstance(feature_map, Nystroem):
+        return True
+    return hasattr(feature_map, "residual") and not getattr(feature_map, "normalize", False)
+
+
+def _largest_error(feature_map: Any) -> float | None:
+    """Of a value of a kernel in [-1, 1], by the length of the features; None if unknown."""
+    longest = getattr(feature_map, "squared_norm_limit", None)
+    if isinstance(feature_map, RBFSampler):
+        longest = 2.0  # single cosines with an offset
+    return None if longest is None else 1.0 + float(longest)

@@ -1,0 +1,131 @@
+r"""How far any features are from a kernel: the mean squared error over pairs of held-out rows.
+
+Random Fourier features do not nest in their kernel: :math:`\|\varphi(x)\| = 1` at every row,
+however poor they are, so that they have no residual. What exists for them, and for any bounded
+features, is an unbiased estimate from pairs of rows and its confidence bound.
+
+The mean squared error of nested features over two independent rows is at most
+:math:`(\mathbb{E}\, r)^2`, so that :func:`bochner.guarantees.residual_bound` and the root of
+:func:`mean_squared_kernel_error_bound` are numbers of one kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bochner.guarantees.checks import Float, check_above, check_count, check_delta
+from bochner.guarantees.divergences import inverse_binary_kl
+from bochner.guarantees.samples import effective_pairs
+
+Kernel = Callable[[Any, Any], Any]
+
+_BLOCK = 1024  # rows of a block of pairs
+
+
+def mean_squared_kernel_error(features: ArrayLike, kernel: Kernel, X: Any) -> float:
+    r"""Unbiased estimate of :math:`\mathbb{E} (k(x, y) - \varphi(x) \cdot \varphi(y))^2`.
+
+    The mean over all pairs of different rows, for two independent rows `x`, `y`. Unbiased if the
+    rows took no part in fitting the features. It costs :math:`O(n^2 (d + D))`, in blocks: a few
+    thousand rows are plenty.
+
+    Parameters
+    ----------
+    features : array of shape (n, D)
+        Any features of the rows `X`.
+    kernel : callable
+        ``kernel(X, Y)`` gives the exact values between rows; those of :mod:`bochner.kernels` do.
+    X : array or sparse matrix of shape (n, d)
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.guarantees import mean_squared_kernel_error
+    >>> from bochner.kernels import Gaussian
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> round(mean_squared_kernel_error(np.zeros((3, 1)), Gaussian(gamma=0.5), X), 4)
+    0.2514
+    """
+    return pairwise_error(features, kernel, X)[0]
+
+
+def mean_squared_kernel_error_bound(
+    estimate: float, n: int, delta: float = 0.05, *, limit: float = 2.0
+) -> float:
+    r"""Confidence bound on the mean squared error of the kernel, from all pairs of `n` rows.
+
+    .. math:: B\, \mathrm{kl}^{-1} \left( \frac{\hat e}{B}, \frac{\ln(1 / \delta)}{m} \right),
+              \qquad B = \mathrm{limit}^2, \quad m = \lfloor n / 2 \rfloor
+
+    Hoeffding's bound for averages over pairs, which are worth ``n // 2`` independent ones. Holds
+    with probability ``1 - delta`` over rows that are independent, identically distributed and
+    took no part in fitting the features.
+
+    Parameters
+    ----------
+    estimate : float
+        :func:`mean_squared_kernel_error`.
+    n : int
+        Number of rows it was computed from.
+    delta : float, default=0.05
+        Probability that the bound may fail.
+    limit : float, default=2.0
+        Largest error of a kernel value that is possible: 2 for features of length 1 (paired
+        cosines and sines), 3 for single cosines with an offset, 1 for features that nest.
+
+    Examples
+    --------
+    >>> from bochner.guarantees import mean_squared_kernel_error_bound
+    >>> round(mean_squared_kernel_error_bound(0.001, 2000), 4)
+    0.0157
+    """
+    top = check_above("limit", limit, 0) ** 2
+    if not 0 <= estimate <= top:
+        raise ValueError(f"estimate must lie in [0, limit^2] = [0, {top:g}], got {estimate!r}.")
+    budget = np.log(1 / check_delta(delta)) / effective_pairs(n)
+    return top * float(inverse_binary_kl(estimate / top, budget))
+
+
+def pairwise_error(features: ArrayLike, kernel: Kernel, X: Any) -> tuple[float, Float]:
+    """Mean squared error over pairs of different rows, and the kernel's diagonal."""
+    features = _check_rows(features, X)
+    n = check_count("the number of rows", len(features), 2)
+    total, diagonal = 0.0, np.empty(n)
+    for first, second in _blocks(n):
+        exact = np.asarray(kernel(X[first], X[second]), dtype=np.float64)
+        wanted = (first.stop - first.start, second.stop - second.start)
+        if exact.shape != wanted:
+            raise ValueError(
+                f"kernel(X, Y) must give an array of shape {wanted}, got {exact.shape}."
+            )
+        squares = (exact - features[first] @ features[second].T) ** 2
+        if first == second:
+            diagonal[first] = exact.diagonal()
+            np.fill_diagonal(squares, 0.0)
+            total += float(squares.sum())
+        else:
+            total += 2 * float(squares.sum())
+    return total / (n * (n - 1)), diagonal
+
+
+def _blocks(n: int) -> Iterator[tuple[slice, slice]]:
+    """All pairs of blocks of rows, each once."""
+    slices = [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+    for index, first in enumerate(slices):
+        for second in slices[index:]:
+            yield first, second
+
+
+def _check_rows(features: ArrayLike, X: Any) -> NDArray[Any]:
+    array = np.asarray(features)
+    if array.ndim != 2 or len(array) != X.shape[0]:
+        raise ValueError(
+            f"features must have shape (n, D) with one row for each of the {X.shape[0]} rows of "
+            f"X, got {array.shape}."
+        )
+    return array.astype(np.float64, copy=False) if array.dtype != np.float32 else array

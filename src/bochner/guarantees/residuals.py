@@ -1,0 +1,261 @@
+r"""How far features that nest in a kernel are from it: certificates from their residuals.
+
+Features :math:`\varphi` *nest* in a kernel `k` when what they leave out,
+:math:`k(x, y) - \varphi(x) \cdot \varphi(y)`, is itself a positive semi-definite kernel. Mercer
+features do, whatever the density they assume, and so do Nystroem's, whose remainder is a Schur
+complement. Then one number per row, the *residual*
+
+.. math:: r(x) = k(x, x) - \|\varphi(x)\|^2 \ge 0 ,
+
+says how good the features are at that row, with nothing known of how the rows were drawn:
+
+=============================  ================================================================
+:func:`residuals`              :math:`r`, from the features
+:func:`pointwise_bound`        :math:`|k(x, y) - \varphi(x) \cdot \varphi(y)| \le
+                               \sqrt{r(x) r(y)}`, every pair
+:func:`gram_bound`             :math:`\|K - \Phi \Phi^\top\|_2 \le \sum_i r(x_i)`, any rows
+:func:`relative_gram_bound`    the same, relative to :math:`\|K\|_2`, without computing `K`
+:func:`residual_bound`         :math:`\mathbb{E}\, r` of unseen rows, with probability
+                               :math:`1 - \delta`, from held-out rows
+:func:`predicted_residual`     :math:`\mathbb{E}\, r` if the assumed density were the true one:
+                               a prediction, not a guarantee
+=============================  ================================================================
+
+All this is arithmetic in float64 on the features given. float32 features carry a rounding error
+of about 1e-6 in :math:`r`: a residual below that is not certified by them. What there is for
+features that do not nest is in :mod:`bochner.guarantees.kernel_error`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bochner.guarantees.checks import Float, check_above, check_delta
+from bochner.guarantees.concentration import chernoff_bound, empirical_bernstein_bound
+from bochner.guarantees.guarantee import ConditionsNotMet
+
+# How far below zero rounding may carry a residual, relative to the kernel's diagonal.
+_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
+_POWER_STEPS = 30
+
+
+def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
+    r"""What nested features leave out at each row, :math:`r(x) = k(x, x) - \|\varphi(x)\|^2`.
+
+    For Nystroem features of landmarks `Z` this is the Schur complement
+    :math:`k(x, x) - k(x, Z) K_{ZZ}^{-1} k(Z, x)`, or a little more where small eigenvalues of
+    :math:`K_{ZZ}` were cut.
+
+    Parameters
+    ----------
+    features : array of shape (n, D)
+        Rows of features that nest in the kernel. Nothing here can check that they do, except
+        that no residual is negative.
+    diagonal : float or array of shape (n,), default=1.0
+        :math:`k(x, x)`; 1 for translation-invariant kernels.
+
+    Returns
+    -------
+    array of shape (n,)
+        Zero or more; what rounding made negative is zero.
+
+    Raises
+    ------
+    ConditionsNotMet
+        When a row is longer than the kernel allows: the features do not nest in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.guarantees import residuals
+    >>> residuals([[0.8, 0.0], [0.6, 0.8]]).round(2)
+    array([0.36, 0.  ])
+    """
+    array = np.asarray(features)
+    if array.ndim != 2:
+        raise ValueError(f"features must have shape (n, D), got {array.shape}.")
+    limits = np.broadcast_to(np.asarray(diagonal, dtype=np.float64), len(array))
+    if not (limits >= 0).all():
+        raise ValueError(f"diagonal must be zero or more, got {limits.min()!r}.")
+    slack = _ROUNDING.get(array.dtype, 1e-6) * limits
+    rows = array.astype(np.float64, copy=False)
+    r = limits - np.einsum("ij,ij->i", rows, rows)
+    wrong = ~(r >= -slack)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ConditionsNotMet(
+            f"features of row {row} have the squared length {limits[row] - r[row]:.6g}, which is "
+            f"more than k(x, x) = {limits[row]:.6g}: they do not nest in this kernel, and have "
+            "no residual. Normalised rows and random features have none either."
+        )
+    return np.asarray(np.maximum(r, 0.0))
+
+
+def pointwise_bound(r_x: ArrayLike, r_y: ArrayLike) -> Float:
+    r"""Bound on the error of a kernel value, :math:`\sqrt{r(x) r(y)}` (Cauchy and Schwarz).
+
+    Holds for every pair of points, drawn however, when the features nest in the kernel.
+
+    Residuals are known to rounding only, about 1e-15 (1e-7 in float32; more for Nystroem features
+    of landmarks that nearly repeat). That matters under the root: where a residual is near zero,
+    add its rounding to it.
+
+    Parameters
+    ----------
+    r_x, r_y : float or array
+        :func:`residuals` of the two points; arrays are broadcast, ``r[:, None], r`` for all pairs.
+
+    Examples
+    --------
+    >>> from bochner.guarantees import pointwise_bound
+    >>> float(pointwise_bound(0.04, 0.01).round(4))
+    0.02
+    """
+    x, y = _check_residuals("r_x", r_x), _check_residuals("r_y", r_y)
+    return np.asarray(np.sqrt(x) * np.sqrt(y))
+
+
+def gram_bound(r: ArrayLike) -> float:
+    r"""Bound on the spectral norm of :math:`K - \Phi \Phi^\top` over rows: the sum of residuals.
+
+    The remainder is positive semi-definite, so that its largest eigenvalue is at most its trace.
+    It is also the exact trace norm and a bound on the Frobenius norm. Holds for any rows. It is
+    large compared with the true spectral norm when many eigenvalues of the remainder are alike.
+
+    Parameters
+    ----------
+    r : array of shape (n,)
+        :func:`residuals` of the rows.
+
+    Examples
+    --------
+    >>> from bochner.guarantees import gram_bound
+    >>> gram_bound([0.25, 0.5, 0.0])
+    0.75
+    """
+    return float(np.sum(_check_residuals("r", r)))
+
+
+def relative_gram_bound(features: ArrayLike, r: ArrayLike) -> float:
+    r"""Bound on :math:`\|K - \Phi \Phi^\top\|_2 / \|K\|_2` that needs no kernel value.
+
+    .. math:: \frac{\sum_i r(x_i)}{\|\Phi\|_2^2}
+
+    As the features nest, :math:`\|K\|_2 \ge \|\Phi \Phi^\top\|_2 = \|\Phi\|_2^2`. That is found by
+    power iteration, which comes from below and so never makes the bound too small. It costs
+    :math:`O(n D)`.
+
+    Parameters
+    ----------
+    features : array of shape (n, D)
+        The features.
+    r : array of shape (n,)
+        Their :func:`residuals`.
+
+    Returns
+    -------
+    float
+        At most 1; 0 for no residuals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.guarantees import relative_gram_bound, residuals
+    >>> features = np.full((10, 1), 0.9)
+    >>> round(relative_gram_bound(features, residuals(features)), 4)    # 10 * 0.19 / 8.1
+    0.2346
+    """
+    rows = np.asarray(features)
+    if rows.ndim != 2:
+        raise ValueError(f"features must have shape (n, D), got {rows.shape}.")
+    total = gram_bound(r)
+    if total == 0:
+        return 0.0
+    # A random start has a part along the leading direction with probability one.
+    v = np.asarray(np.random.RandomState(0).standard_normal(rows.shape[1]), dtype=rows.dtype)
+    norm = 0.0
+    for _ in range(_POWER_STEPS):
+        v /= max(float(np.linalg.norm(v)), np.finfo(np.float64).tiny)
+        image = rows @ v
+        norm = max(norm, float(np.dot(image, image)))
+        v = rows.T @ image
+    # The remainder is part of K: the ratio cannot exceed 1.
+    return min(1.0, total / norm) if norm > 0 else 1.0
+
+
+def residual_bound(r: ArrayLike, delta: float = 0.05, *, limit: float = 1.0) -> float:
+    r"""The bound to report for unseen rows: the smaller of two, each with half of `delta`.
+
+    With probability ``1 - delta`` over the held-out rows, :math:`\mathbb{E}\, r(x)` of a new row
+    is at most this. Then, for two independent new rows, the mean squared error of the kernel is
+    at most its square, as :math:`\mathbb{E}\, r(x) r(y) = (\mathbb{E}\, r)^2`; and the expected
+    spectral error of a Gram matrix of `n` new rows is at most `n` times it.
+
+    It holds if the held-out rows are independent, identically distributed and took no part in
+    fitting the features: nor their bandwidth, nor a scaler, nor in choosing among several maps
+    (for the best of `g` use ``delta / g``). The two are :func:`chernoff_bound` and
+    :func:`empirical_bernstein_bound`.
+
+    Parameters
+    ----------
+    r : array of shape (m,)
+        :func:`residuals` of the held-out rows.
+    delta : float, default=0.05
+        Probability that the bound may fail.
+    limit : float, default=1.0
+        Largest :math:`k(x, x)`.
+
+    Examples
+    --------
+    >>> from bochner.guarantees import residual_bound
+    >>> round(residual_bound([0.01] * 1000), 4)
+    0.0202
+    """
+    share = check_delta(delta) / 2
+    bound = chernoff_bound(r, share, limit=limit)
+    if np.size(r) < 2:
+        return bound
+    return min(bound, empirical_bernstein_bound(r, share, limit=limit))
+
+
+def predicted_residual(eigenvalues: ArrayLike, total: float = 1.0) -> float:
+    r"""The mean residual that the assumed density predicts: the tail of its eigenvalues.
+
+    .. math:: 1 - \sum_{i \le D} \lambda_i
+
+    A *prediction*: exact if the rows have the density the eigenvalues belong to, and nothing more.
+    Mukuta and Harada (2016), Theorem 3.1, add the total-variation distance to the true density,
+    which nobody knows. :func:`residual_bound` is the guarantee.
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (D,)
+        Those of the features that were kept.
+    total : float, default=1.0
+        Sum of all eigenvalues, the mean of :math:`k(x, x)`.
+
+    Examples
+    --------
+    >>> from bochner.guarantees import predicted_residual
+    >>> round(predicted_residual([0.5, 0.25, 0.125]), 4)
+    0.125
+    """
+    values = np.asarray(eigenvalues, dtype=np.float64)
+    total = check_above("total", total, 0)
+    captured = float(np.sum(values))
+    if not (values >= 0).all() or captured > total * (1 + 1e-9):
+        raise ValueError(
+            f"eigenvalues must be zero or more with a sum of at most {total:g}, "
+            f"got values from {values.min()!r} on with the sum {captured!r}."
+        )
+    return max(0.0, total - captured)
+
+
+def _check_residuals(name: str, values: ArrayLike) -> Float:
+    array = np.asarray(values, dtype=np.float64)
+    if not (array >= 0).all():
+        raise ValueError(
+            f"{name} must be residuals, zero or more, got {array[~(array >= 0)].flat[0]!r}."
+        )
+    return array
