@@ -34,6 +34,7 @@ sio = pytest.importorskip("skops.io", reason="skops is not installed")
 
 from bochner.models import files  # noqa: E402
 from bochner.models.files import (  # noqa: E402
+    FORMAT,
     ModelFileError,
     ModelFileWarning,
     load_model,
@@ -404,8 +405,12 @@ def rewrite_details(edit):
 
 def test_versions(written):
     original = written.read_bytes()
-    change(written, lambda tree: tree["content"]["format"].update(content="2"))
-    with pytest.raises(ModelFileError, match=r"has the format 2.* reads up to 1"):
+    change(written, lambda tree: tree["content"]["format"].update(content="3"))
+    with pytest.raises(ModelFileError, match=r"has the format 3.* reads 2"):
+        load_model(written)
+    written.write_bytes(original)
+    change(written, lambda tree: tree["content"]["format"].update(content="1"))
+    with pytest.raises(ModelFileError, match=r"format 1 of an earlier version .*train the model"):
         load_model(written)
     written.write_bytes(original)
     change(written, rewrite_details(lambda d: d["versions"].update({"scikit-learn": "0.24.1"})))
@@ -454,8 +459,8 @@ class Evil(TransformerMixin, BaseEstimator):
 
 def test_reduce_is_not_called(tmp_path):
     mark, path = tmp_path / "mark", tmp_path / "m.skops"
-    pipeline = Pipeline([("map", Evil(str(mark))), ("machine", Ridge())]).fit(X, LABELS)
-    path.write_bytes(sio.dumps({"format": 1, "details": "{}", "pipeline": pipeline}))
+    pipeline = Pipeline([("map", Evil(str(mark))), ("head", Ridge())]).fit(X, LABELS)
+    path.write_bytes(sio.dumps({"format": FORMAT, "details": "{}", "pipeline": pipeline}))
     with pytest.raises(ModelFileError, match=r"not trusted: .*test_files.Evil"):
         load_model(path)
     assert not mark.exists()

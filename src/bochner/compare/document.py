@@ -25,9 +25,10 @@ def measure_of(setup: Setup) -> dict[str, Any]:
     Examples
     --------
     >>> from bochner.data.tables import read_table
-    >>> from bochner.compare.plan import Setup
     >>> from bochner.compare.document import measure_of
-    >>> measure_of(Setup(read_table("iris"), "balanced-accuracy"))["name"]
+    >>> from bochner.compare.plan import Setup
+    >>> from bochner.linear.scoring import MEASURES
+    >>> measure_of(Setup(read_table("iris"), MEASURES["balanced-accuracy"]))["name"]
     'balanced accuracy'
     """
     name = setup.measure.name.replace("-", " ")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from bochner.compare.guarantees import Evidence, NoGuarantee, guarantee_of
 from bochner.compare.plan import Setup, split_rows
@@ -42,7 +41,7 @@ def make_split(setup: Setup, seed: int) -> Split:
     X, X_test = take_rows(table.X, training), take_rows(table.X, test)
     prepare = make_preparation(X, table.image_shape).fit(X)
     problem = Problem(
-        _as_rows(prepare.transform(X)),
+        prepare.transform(X),
         table.y[training],
         table.task,
         setup.measure,
@@ -51,11 +50,7 @@ def make_split(setup: Setup, seed: int) -> Split:
         setup.device,
         table.image_shape,
     )
-    return Split(problem, _as_rows(prepare.transform(X_test)), table.y[test], training, test)
-
-
-def _as_rows(X: Any) -> Any:
-    return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+    return Split(problem, prepare.transform(X_test), table.y[test], training, test)
 
 
 @dataclass

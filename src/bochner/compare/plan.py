@@ -47,7 +47,10 @@ class Setup:
 
 def split_rows(setup: Setup, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Which rows a random split learns from, and which it is tested on."""
-    return hold_out(setup.table.y, seed, classes=setup.measure.classes, fraction=TEST)
+    y = setup.table.y
+    return hold_out(
+        y, seed, classes=setup.measure.classes, fraction=TEST, n_held=int(TEST * len(y))
+    )
 
 
 def plan_cells(

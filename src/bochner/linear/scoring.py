@@ -97,7 +97,7 @@ def _balanced_accuracy(y: Any, predictions: Any) -> float:
 
 def _r2(y: Any, predictions: Any) -> float:
     with np.errstate(all="ignore"):
-        return float(r2_score(y, predictions))
+        return float(r2_score(y, predictions, force_finite=False))
 
 
 MEASURES: dict[str, Measure] = {

@@ -19,6 +19,7 @@ def hold_out(
     *,
     classes: bool,
     fraction: float = HELD_OUT,
+    n_held: int | None = None,
     max_rows: int | None = None,
 ) -> tuple[Rows, Rows]:
     """Positions of the rows to fit on, and of those to judge by.
@@ -34,6 +35,8 @@ def hold_out(
         and the held-out part has room for all.
     fraction : float, default=0.25
         Share of the rows that is held out.
+    n_held : int or None, default=None
+        How many rows are held out; None: by the fraction, rounded up.
     max_rows : int or None, default=None
         Of more rows, this many are drawn at random first.
 
@@ -54,7 +57,12 @@ def hold_out(
     if max_rows is not None and len(y) > max_rows:
         rows = np.random.RandomState(seed).permutation(len(y))[:max_rows]
     stratify = y[rows] if classes and _can_stratify(y[rows], fraction) else None
-    kept, held = train_test_split(rows, test_size=fraction, random_state=seed, stratify=stratify)
+    kept, held = train_test_split(
+        rows,
+        test_size=fraction if n_held is None else n_held,
+        random_state=seed,
+        stratify=stratify,
+    )
     return kept, held
 
 

@@ -175,7 +175,7 @@ def load_model(path: str | Path) -> Model:
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
     tree, sealed = _open(path, data)
-    details = _details(path, tree, sealed)
+    _check_format(path, tree)
     try:
         found = io_.get_untrusted_types(data=data)
     except Exception as error:  # whatever a forged tree makes of skops
@@ -185,6 +185,7 @@ def load_model(path: str | Path) -> Model:
         raise ModelFileError(
             f"{path} was not loaded, for it holds types that are not trusted: {', '.join(foreign)}"
         )
+    details = _details(path, tree, sealed)
     _check_versions(path, details["versions"])
     try:
         schema = Schema.from_json(details["schema"])
@@ -253,8 +254,8 @@ def _files(tree: Any) -> Iterator[str]:
             stack.extend(part)
 
 
-def _details(path: Path, tree: Any, sealed: bool) -> dict[str, Any]:
-    """What the file says of itself, before any object of it is made."""
+def _check_format(path: Path, tree: Any) -> None:
+    """An error unless the file is a model, and of the format that is written today."""
     try:
         content = tree["content"]
         written = json.loads(content["format"]["content"])
@@ -274,10 +275,14 @@ def _details(path: Path, tree: Any, sealed: bool) -> dict[str, Any]:
             f"{path} has the format {written}, this version of bochner reads {FORMAT}: "
             "use a later version"
         )
+
+
+def _details(path: Path, tree: Any, sealed: bool) -> dict[str, Any]:
+    """What the file says of itself, before any object of it is made."""
     if not sealed:
         raise ModelFileError(f"{path} was changed: it has no checksum")
     try:
-        details = json.loads(json.loads(content["details"]["content"]))
+        details = json.loads(json.loads(tree["content"]["details"]["content"]))
         if not isinstance(details["schema"], dict) or not isinstance(details["versions"], dict):
             raise TypeError("details")
     except (KeyError, TypeError, ValueError) as error:

@@ -27,9 +27,9 @@ from bochner.data.table_files import (
     text_form,
 )
 from bochner.data.tables import NAMED
+from bochner.linear.scoring import MEASURES
 from bochner.models.calibration import probabilities
 from bochner.models.files import Model
-from bochner.models.training import SCORES
 from bochner.models.wording import counted
 
 Beside = Literal["scores", "probabilities"] | None
@@ -266,7 +266,7 @@ def _told(y: Any) -> NDArray[np.bool_]:
 def _judge(model: Model, truth: Any, found: Any, summary: Summary) -> None:
     """The score of the predictions, as it was measured in training; nothing if it cannot be."""
     measure = model.details.get("measure") or ("R2" if model.task == "regression" else "accuracy")
-    if not len(truth) or measure not in SCORES:
+    if not len(truth) or measure not in MEASURES:
         return
     if measure == "R2":
         try:
@@ -276,7 +276,7 @@ def _judge(model: Model, truth: Any, found: Any, summary: Summary) -> None:
             return
         if len(truth) < 2 or np.ptp(truth) == 0:
             return
-        score = SCORES[measure](truth, found)
+        score = MEASURES[measure].score(truth, found)
     else:
         truth, found = (np.array([_label(value) for value in part]) for part in (truth, found))
         new = ~np.isin(truth, [_label(value) for value in model.pipeline.classes_])

@@ -8,13 +8,15 @@ import pytest
 from sklearn.datasets import load_digits
 
 from bochner.compare.document import make_document
-from bochner.compare.measure import Measurer, Setup, fingerprint, plan, split
+from bochner.compare.measure import Measurer, make_split
 from bochner.compare.pictures import patches as comparison_patches
 from bochner.compare.pictures.patches import different, grey, patches
 from bochner.compare.pictures.plane import fit_again, training_rows
+from bochner.compare.plan import Setup, fingerprint, plan_cells
 from bochner.data.tables import Table
+from bochner.linear.scoring import MEASURES
 from bochner.models.methods import METHODS
-from bochner.models.selection import tune_model
+from bochner.models.training import train
 from bochner.records.cells import Cell
 
 NETWORK = "ConvolutionalKernelNetwork"
@@ -25,7 +27,7 @@ DRAWN = ("MarginFourierFeatures", "PosteriorFourierFeatures", NETWORK)
 def digits():
     X, y = load_digits(n_class=4, return_X_y=True)
     table = Table("digits", X[:400], y[:400], "classification", None, 400, (), (8, 8, 1))
-    return Setup(table, "accuracy")
+    return Setup(table, MEASURES["accuracy"])
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def with_shape(setup, shape):
 
 
 def test_prepared_rows_share_one_scale(digits):
-    rows = split(digits, 0)
+    rows = make_split(digits, 0)
     X = digits.table.X[rows.training]
     np.testing.assert_allclose(rows.problem.X, (X - X.mean()) / X.std(), atol=1e-12)
     assert rows.problem.image_shape == (8, 8, 1)
@@ -64,7 +66,7 @@ def test_the_network_learns(digits, results):
 
 def test_the_network_learns_numbers(digits):
     table = dataclasses.replace(digits.table, y=digits.table.y * 1.0, task="regression")
-    assert Measurer(Setup(table, "R2"))(cell(NETWORK)).score > 0.8
+    assert Measurer(Setup(table, MEASURES["R2"]))(cell(NETWORK)).score > 0.8
 
 
 def test_the_network_on_a_device(digits):
@@ -76,13 +78,13 @@ def test_the_network_on_a_device(digits):
 
 
 def test_plan(digits):
-    cells, left_out = plan(digits, [NETWORK], [14, 16, 32], 1)
+    cells, left_out = plan_cells(digits, [NETWORK], [14, 16, 32], 1)
     assert [each.width for each in cells] == [16, 32]
     assert left_out == [
         f"{NETWORK} with 14 columns: 14 columns are shared by a grid of 2 x 2: a multiple of 4 is "
         "needed, from 16 on"
     ]
-    cells, (reason,) = plan(with_shape(digits, None), [NETWORK], [16, 32], 1)
+    cells, (reason,) = plan_cells(with_shape(digits, None), [NETWORK], [16, 32], 1)
     assert not cells
     assert reason.startswith(f"{NETWORK} is for images")
 
@@ -95,18 +97,14 @@ def test_what_was_chosen_makes_the_same_model(digits, frame):
     learned, rows = measurer.learn(cell(NETWORK))
     model = fit_again(setup, measurer(cell(NETWORK)), *training_rows(setup))
     test = X.iloc[rows.test] if frame else X[rows.test]
-    decisions = learned.decide(rows.X_test)
-    np.testing.assert_array_equal(model.predict(test), decisions.argmax(axis=1))
+    np.testing.assert_array_equal(model.predict(test), learned.predict(rows.X_test))
 
 
 def test_settings_for_one_model(digits):
-    table = digits.table
-    model, chosen, score = tune_model(
-        NETWORK, table.X, table.y, table.task, width=32, image_shape=table.image_shape
-    )
-    assert set(chosen) == {"quantile", "C"}
-    assert model.named_steps["map"].quantile == chosen["quantile"]
-    assert score > 0.9
+    trained = train(digits.table, NETWORK, width=32)
+    assert set(trained.chosen) == {"quantile", "C"}
+    assert trained.pipeline.named_steps["map"].quantile == trained.chosen["quantile"]
+    assert trained.score > 0.9
 
 
 def test_patches(digits, results):
