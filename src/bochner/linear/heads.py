@@ -19,7 +19,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_sample_weight
@@ -358,7 +357,7 @@ def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.floa
     features = features.astype(np.float64, copy=False)
     n, width = features.shape
     gram = features @ features.T if n < width else features.T @ features
-    values, vectors = linalg.eigh(gram, overwrite_a=True, check_finite=False)
+    values, vectors = np.linalg.eigh(gram)
     if not values[-1] > 0:  # all zero: one direction is as good as another
         return np.eye(width, 1)
     large = values > smallest * values[-1]

@@ -399,7 +399,7 @@ def choose_map(
     >>> from bochner.models.selection import choose_map
     >>> X, y = load_iris(return_X_y=True)
     >>> maps = {
-    ...     gamma: lambda gamma=gamma: FourierFeatures(n_components=40, gamma=gamma, random_state=0)
+    ...     gamma: lambda gamma=gamma: FourierFeatures(gamma=gamma, random_state=0)
     ...     for gamma in (1e-6, 0.3)}
     >>> choose_map(maps, X, y, RidgeClassifier(), MEASURES["accuracy"], 0)[0]
     0.3
