@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from bochner.data import table_files, tables
-from bochner.data.tables import NAMED, TableError, read_table, recognise_task
+from bochner.data.bundled import BUNDLED
+from bochner.data.formats import base, delimited, frames
+from bochner.data.labels import recognise_task
+from bochner.data.tables import TableError, read_table
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def test_target_by_position(tmp_path, frame, target, found):
 def test_header_and_separator(tmp_path, text, names, header):
     path = tmp_path / "rows.csv"
     path.write_text(text, encoding="utf-8")
-    form = table_files.text_form(path)
+    form = delimited.text_form(path)
     assert form.names == names
     assert form.header is header
 
@@ -93,7 +95,7 @@ def test_rows_without_target_are_counted(tmp_path, frame):
 
 def test_large_files_are_sampled_evenly(tmp_path, monkeypatch):
     """Every row is as likely as any other, whichever piece of the file it is in."""
-    monkeypatch.setattr(table_files, "CHUNK", 130)
+    monkeypatch.setattr(base, "CHUNK", 130)
     n, kept, times = 1000, 100, 100
     path = tmp_path / "rows.csv"
     pd.DataFrame({"row": np.arange(n), "y": np.arange(n) + 0.5}).to_csv(path, index=False)
@@ -112,7 +114,7 @@ def test_large_files_are_sampled_evenly(tmp_path, monkeypatch):
 
 
 def test_very_wide_files_keep_fewer_rows(tmp_path, monkeypatch, frame):
-    monkeypatch.setattr(tables, "_MOST_ENTRIES", 90)
+    monkeypatch.setattr(frames, "_MOST_ENTRIES", 90)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     assert len(read_table(tmp_path / "rows.csv", max_rows=50).y) == 30
     assert len(read_table(tmp_path / "rows.csv").y) == 60  # all were asked for
@@ -125,7 +127,7 @@ def test_a_sample_is_the_same_every_time(tmp_path, frame):
 
 
 def test_a_column_that_turns_to_text_late_is_text(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "CHUNK", 20)
+    monkeypatch.setattr(base, "CHUNK", 20)
     lines = [f"{i % 7},{i % 2}" for i in range(30)] + [f"none,{i % 2}" for i in range(30)]
     (tmp_path / "rows.csv").write_text("code,y\n" + "\n".join(lines))
     table = read_table(tmp_path / "rows.csv", target="y")
@@ -208,7 +210,7 @@ def test_rows_that_are_images(tmp_path, rng):
     assert read_table("digits", image_shape=None).image_shape is None
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", BUNDLED)
 def test_datasets_by_name(name):
     table = read_table(name, max_rows=100)
     assert len(table.X) == len(table.y) == 100
@@ -310,7 +312,7 @@ def comma(value):
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_decimal_commas(tmp_path, rng, monkeypatch, separator, header):
     """Numbers, also with points between the thousands, and where a piece has whole ones only."""
-    monkeypatch.setattr(table_files, "CHUNK", 30)
+    monkeypatch.setattr(base, "CHUNK", 30)
     values = rng.normal(0, 3000, size=(100, 3)).round(2)
     frame = pd.DataFrame(values, columns=["column1", "column2", "column3"])
     frame.loc[40:80, "column2"] = np.arange(41)
@@ -412,7 +414,7 @@ def test_other_bad_sources(tmp_path, rng):
     with pytest.raises(TableError, match="cannot be read"):
         read_table(tmp_path / "objects.npz")
     np.savez(tmp_path / "short.npz", X=rng.normal(size=(30, 2)), y=np.arange(29))
-    with pytest.raises(TableError, match="one label a row"):
+    with pytest.raises(TableError, match="one label per row"):
         read_table(tmp_path / "short.npz")
 
 

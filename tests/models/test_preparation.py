@@ -7,11 +7,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
+from bochner.data.columns import column_kinds
 from bochner.models import preparation
 from bochner.models.preparation import (
     MOST_CATEGORIES,
     PixelScaler,
-    column_kinds,
     make_preparation,
     preparation_notes,
 )
