@@ -125,7 +125,7 @@ def predict_file(
 
 
 def _expected(model: Model) -> Expected:
-    shape = model.details.get("image_shape")
+    shape: Any = model.details.get("image_shape")
     is_shape = isinstance(shape, (list, tuple)) and len(shape) == 3
     return Expected(
         columns=tuple(column.name for column in model.schema.columns or ()),
