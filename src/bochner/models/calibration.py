@@ -1,7 +1,8 @@
 r"""Probabilities of classes out of the scores of a linear model.
 
-Support vector machines and ridge classifiers give scores, not probabilities. A logistic regression of the
-labels on the scores of rows that took no part in training turns one into the other,
+Support vector machines and ridge classifiers give scores, not probabilities. A logistic
+regression of the labels on the scores of rows that took no part in training turns one into the
+other,
 
 .. math:: P(y = c \mid s) \propto \exp(a_c \cdot s + b_c)
 
