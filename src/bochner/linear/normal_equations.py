@@ -130,22 +130,13 @@ class NormalEquations:
         xp, D = namespace(self.gram), self.gram.shape[0]
         rounding = self.epsilon * float(xp.max(xp.linalg.diagonal(self.gram)))
         ones = identity(D, self.gram, self.gram.dtype)
-        if not is_host(self.gram):
-            return self._with_intercepts(
-                inverse(self.gram + (alpha + rounding) * ones)(self.moments)
-            )
-        for jitter in (0.0, 1.0, 100.0):
+        # a device does not say whether the factorisation succeeds: make sure of it
+        for jitter in (0.0, 1.0, 100.0) if is_host(self.gram) else (1.0,):
             try:
-                factor = linalg.cho_factor(
-                    self.gram + (alpha + jitter * rounding) * ones,
-                    overwrite_a=True,
-                    check_finite=False,
-                )
+                solve = inverse(self.gram + (alpha + jitter * rounding) * ones)
             except LinAlgError:
                 continue
-            return self._with_intercepts(
-                linalg.cho_solve(factor, self.moments, check_finite=False)
-            )
+            return self._with_intercepts(solve(self.moments))
         raise ValueError("the features of the ridge regression are not finite.")
 
     def path(self, alphas: Sequence[float]) -> Iterator[Solution]:
