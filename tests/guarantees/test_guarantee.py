@@ -1,10 +1,13 @@
 """One result type: what it says, and when it says nothing."""
 
+import ast
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 
+from bochner import guarantees
 from bochner.guarantees import ConditionsNotMet, Guarantee
 
 
@@ -59,3 +62,11 @@ def test_it_cannot_be_changed():
 
 def test_conditions_that_do_not_hold_are_wrong_values_of_their_own_kind():
     assert issubclass(ConditionsNotMet, ValueError)
+
+
+def test_bounds_know_nothing_of_the_maps():
+    """Maps import bounds, so that bounds may not import maps: they take arrays and functions."""
+    for path in Path(guarantees.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bochner"):
+                assert node.module.startswith("bochner.guarantees"), path.name

@@ -45,6 +45,7 @@ All are about the kernel, not about a classifier on top of it: see
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -54,6 +55,17 @@ from bochner.guarantees.divergences import kl_to_uniform
 from bochner.guarantees.guarantee import Guarantee
 from bochner.guarantees.pac_bayes import pac_bayes_kl
 from bochner.guarantees.samples import effective_pairs
+
+_alignment_loss = partial(
+    Guarantee,
+    "alignment loss",
+    bound="PAC-Bayes-kl",
+    assumptions=(
+        "independent rows of one distribution",
+        "candidates, gamma and scaling of the columns that were fixed without them",
+    ),
+    uninformative=0.5,
+)
 
 
 def tightest_global_bound(
@@ -105,7 +117,14 @@ def tightest_global_bound(
     share = check_delta(delta) / check_count("n_settings", n_settings, 1)
     loss, kl = float(Q @ L), float(kl_to_uniform(Q))
     value = float(pac_bayes_kl(loss, kl, effective_pairs(n), share))
-    return _alignment(value, float(delta), loss, kl, f"{n} rows")
+    return _alignment_loss(
+        value=value,
+        delta=float(delta),
+        sample=f"{n} rows",
+        observed=loss,
+        details={"divergence": kl},
+        scope="on new pairs of rows",
+    )
 
 
 def tightest_landmark_bounds(
@@ -161,38 +180,18 @@ def tightest_landmark_bounds(
     share = check_delta(delta) / (max(events, 1) * check_count("n_settings", n_settings, 1))
     loss, kl = (Q * L).sum(axis=1), kl_to_uniform(Q)
     value = pac_bayes_kl(loss, kl, m, share)
-    sample, scope = f"{m} pairs", "of its landmark and a new row"
     return [
-        _alignment(float(v), float(delta), float(e), float(k), sample, scope, together=len(Q))
+        _alignment_loss(
+            value=float(v),
+            delta=float(delta),
+            sample=f"{m} pairs",
+            observed=float(e),
+            details={"divergence": float(k)},
+            scope="of its landmark and a new row",
+            together=len(Q),
+        )
         for v, e, k in zip(value, loss, kl, strict=True)
     ]
-
-
-def _alignment(
-    value: float,
-    delta: float,
-    observed: float,
-    divergence: float,
-    sample: str,
-    scope: str = "on new pairs of rows",
-    together: int = 1,
-) -> Guarantee:
-    return Guarantee(
-        "alignment loss",
-        value,
-        delta,
-        "PAC-Bayes-kl",
-        sample,
-        (
-            "independent rows of one distribution",
-            "candidates, gamma and scaling of the columns that were fixed without them",
-        ),
-        observed=observed,
-        details={"divergence": divergence},
-        uninformative=0.5,
-        scope=scope,
-        together=together,
-    )
 
 
 def _check_pair(weights: ArrayLike, losses: ArrayLike, ndim: int, shape: str) -> tuple[Any, Any]:

@@ -38,14 +38,10 @@ def theorem_1(
 
     Parameters
     ----------
-    empirical_loss : float or array
-        :math:`\sum_m Q_m \hat L(w_m)`, in [0, 1].
-    divergence : float or array
-        :func:`kl_to_uniform` of `Q`.
+    empirical_loss, divergence, delta
+        As for :func:`pac_bayes_kl`.
     n : int
         Number of rows, the landmark among them.
-    delta : float
-        Probability that the bound may fail.
     t : float
         Greater than 0; the paper's posterior has ``t = beta * sqrt(n)``, but another is allowed.
 
@@ -129,14 +125,12 @@ def theorem_4(
 
     Parameters
     ----------
-    empirical_loss : float or array
-        :math:`\sum_m Q_m \hat L(w_m)`, in [0, 1].
+    empirical_loss, delta
+        As for :func:`pac_bayes_kl`.
     divergence : float or array
         :func:`power_divergence` of `Q` for the same `mu`.
     n : int
         Number of rows.
-    delta : float
-        Probability that the bound may fail.
     mu : float
         Greater than 1.
     binary : bool, default=True
