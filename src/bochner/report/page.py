@@ -15,19 +15,29 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bochner.report.comparison import ComparisonView, comparison_view
+from bochner.report.charts import Figure
+from bochner.report.comparison import comparison_view
 from bochner.report.numbers import finite, seconds_text, shortened
 from bochner.report.series import DARK, LIGHT
-from bochner.report.study import StudyView, study_view
+from bochner.report.study import study_view
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 VERSION = 1
-View = ComparisonView | StudyView
-_VIEWS: dict[str, Callable[[Mapping[str, Any]], View]] = {
+
+
+class View(Protocol):
+    """What a template is filled with."""
+
+    @property
+    def all_figures(self) -> list[Figure]: ...
+
+
+# The kinds of documents, each with a template of its name.
+VIEWS: dict[str, Callable[[Mapping[str, Any]], View]] = {
     "comparison": comparison_view,
     "study": study_view,
 }
@@ -88,13 +98,13 @@ def render_page(document: Mapping[str, Any]) -> str:
     True
     """
     kind, version = str(document.get("kind")), document.get("version")
-    if kind not in _VIEWS:
-        raise ValueError(f"kind must be one of {sorted(_VIEWS)}, got {kind!r}.")
+    if kind not in VIEWS:
+        raise ValueError(f"kind must be one of {sorted(VIEWS)}, got {kind!r}.")
     if version != VERSION:
         raise ValueError(
             f"version must be {VERSION}, the only one this page can show, got {version!r}."
         )
-    view = _VIEWS[kind](document)
+    view = VIEWS[kind](document)
     environment = _environment()
     script = _source(environment, "page.js")
     library = _plotly()
