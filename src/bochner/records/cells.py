@@ -8,14 +8,14 @@ stopped, started again, does only what is missing.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from bochner.records.statistics import mean_and_error as mean_and_error
+from bochner.records.statistics import plus_minus as plus_minus
 
 
 @dataclass(frozen=True)
@@ -183,29 +183,6 @@ def _is_json(text: str) -> bool:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and its standard error over the seeds (nan for a single value)."""
-    n = len(values)
-    error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    return float(np.mean(values)), error
-
-
-def plus_minus(values: Sequence[float], digits: int = 2) -> str:
-    """Mean and standard error as text.
-
-    Examples
-    --------
-    >>> from bochner.records.cells import plus_minus
-    >>> plus_minus([97.0, 99.0]), plus_minus([97.0]), plus_minus([])
-    ('98.00 ± 1.00', '97.00', '-')
-    """
-    if not values:
-        return "-"
-    mean, error = mean_and_error(values)
-    text = f"{mean:.{digits}f}"
-    return text if math.isnan(error) else f"{text} ± {error:.{digits}f}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
