@@ -1,9 +1,9 @@
-"""How a cell of the image studies of Mukuta and Harada (2016) is measured.
+"""Linear models on the features of convolutional kernel networks.
 
 A network learns from the training images without their labels, and a linear support vector machine
 (squared hinge, one against the others) is trained on its features. What is chosen, the penalty and
 where there are several the quantile of the bandwidth, is chosen on a sixth of the training images;
-then the machine is trained on all of them. Images may be on the host or on a GPU, and everything
+then the model is trained on all of them. Images may be on the host or on a GPU, and everything
 is computed where they are.
 """
 
@@ -23,58 +23,70 @@ from sklearn.exceptions import ConvergenceWarning
 from bochner.data.local import LocalDataset, load_images
 from bochner.engine.arrays import convert, is_host, namespace
 from bochner.engine.summaries import to_numpy
-from bochner.images.layers import ARCHITECTURES, Layer, PatchLayer
+from bochner.images.layers import ARCHITECTURES, Layer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.optimized import OptimizedMap
-from bochner.images.patches import extract_patches, normalize_patches
 from bochner.linear.squared_hinge import squared_hinge_path
 from bochner.models.linear_machine import principal_directions
+from bochner.papers.mukuta.feature_maps import PAPER
+from bochner.papers.study import Study
 from bochner.records.cells import Cell, Result
 
 OPTIMIZED, RANDOM, NYSTROEM, MERCER = "optimized", "random", "Nystroem", "Mercer"
 # name in the tables: name of the approximation
 METHODS = {OPTIMIZED: "optimized", RANDOM: "fourier", NYSTROEM: "nystroem", MERCER: "mercer"}
+FILES = {"mnist": ("mnist.npz",), "cifar10": ("cifar10_train.npz", "cifar10_test.npz")}
 
 PENALTIES = tuple(2.0**power for power in range(-3, 16, 2))
-QUANTILES = {"table2": (0.02, 0.1), "maps": (0.1,), "covariance": (0.1,)}  # by study
+QUANTILE = 0.1  # of the bandwidth, where nothing is chosen
 PATCHES = 300_000
-# of the small versions, which have `max_train` images
-QUICK_PATCHES, QUICK_QUANTILE, QUICK_MAP = 20_000, 0.1, OptimizedMap(5_000, 20)
+# of the quick versions, which have `max_train` images
+QUICK_IMAGES, QUICK_PATCHES, QUICK_MAP = 600, 20_000, OptimizedMap(5_000, 20)
 HELD_OUT = 6  # one of so many training images chooses
 CLASSES = 10
 TOLERANCE = 1e-4  # of the gradient; more digits do not change which class wins
 PATIENCE = 2  # penalties in a row that do worse on the held-out images end the path
-COVARIANCE_MAPS, COVARIANCE_IMAGES = 400, 2000
 GIBIBYTE = 2**30
 
 
-def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
-    """Measure one cell.
+def make_study(tasks: tuple[str, ...], quick_task: str, **values: Any) -> Study:
+    """A study of networks; its tasks are names of architectures."""
+    return Study(
+        paper=PAPER,
+        tasks=tasks,
+        quick_tasks=(quick_task,),
+        files={task: FILES[dataset_of(task)] for task in tasks},
+        seeds=2,
+        quick_seeds=1,
+        quick_note=f"{quick_task}, {QUICK_IMAGES} images to train, one seed, a short optimisation",
+        on_devices=True,
+        **values,
+    )
+
+
+def measure_accuracy(
+    cell: Cell, quantiles: Sequence[float], device: str = "cpu", budget: int = GIBIBYTE
+) -> Result:
+    """The accuracy of a linear model on the features of a network.
 
     Parameters
     ----------
     cell : Cell
         Its task is the name of an architecture, its width the number of maps of the last layer,
         None for that of the architecture.
+    quantiles : sequence of float
+        Of the bandwidth, among which held-out images choose.
     device : str, default="cpu"
         Where: ``"cpu"`` is NumPy, anything else a device of PyTorch.
     budget : int
         Bytes of scratch memory of the network.
     """
-    if cell.method not in METHODS:
-        raise ValueError(f"there is no method {cell.method!r}; there are {', '.join(METHODS)}.")
     start = time.perf_counter()
-    data = images(dataset_of(cell.task), cell.max_train, cell.seed)
+    data = load_part(dataset_of(cell.task), cell.max_train, cell.seed)
     X, X_test = place(data.X_train, device), place(data.X_test, device)
-    layers = architecture(cell.task, cell.width)
-    quantiles = QUANTILES[cell.study] if cell.max_train is None else (QUICK_QUANTILE,)
-    if cell.study == "covariance":
-        network, fit = fitted(layers, cell, X, quantiles[0], budget)
-        score, details = _covariance(network, X)
-        return _result(cell, score, fit, start, details)
     best: _Choice | None = None
     for quantile in quantiles:
-        network, fit = fitted(layers, cell, X, quantile, budget)
+        network, fit = fitted(cell, X, quantile, budget)
         begin = _clock(X)
         features = network.transform(X)
         seconds = _clock(X) - begin
@@ -94,12 +106,12 @@ def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
         "columns": float(best.features.shape[1]),
         "transform": round(seconds, 3),
     }
-    return _result(cell, float(np.mean(predicted == data.y_test)), best.fit, start, details)
+    return as_result(cell, float(np.mean(predicted == data.y_test)), best.fit, start, details)
 
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """A network, its features, and how well a machine on them does on held-out images."""
+    """A network, its features, and how well a linear model on them does on held-out images."""
 
     score: float
     C: float
@@ -115,7 +127,7 @@ def dataset_of(name: str) -> str:
 
     Examples
     --------
-    >>> from bochner.papers.mukuta.networks_measures import dataset_of
+    >>> from bochner.papers.mukuta.networks import dataset_of
     >>> dataset_of("cifar-pm")
     'cifar10'
     """
@@ -123,8 +135,8 @@ def dataset_of(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def images(name: str, max_train: int | None, seed: int) -> LocalDataset:
-    """The images of a study; of more than `max_train` a random part, and half as many to test."""
+def load_part(name: str, max_train: int | None, seed: int) -> LocalDataset:
+    """The images of a dataset; of more than `max_train` a part, and half as many to test."""
     data = _all_images(name)
     if max_train is None or len(data.y_train) <= max_train:
         return data
@@ -147,7 +159,7 @@ def architecture(name: str, maps: int | None = None) -> tuple[Layer, ...]:
 
     Examples
     --------
-    >>> from bochner.papers.mukuta.networks_measures import architecture
+    >>> from bochner.papers.mukuta.networks import architecture
     >>> [layer.maps for layer in architecture("cifar-pm", 200)]
     [100, 200]
     """
@@ -165,16 +177,17 @@ def place(X: NDArray[Any], device: str) -> Any:
 
 
 def fitted(
-    layers: Sequence[Layer], cell: Cell, X: Any, quantile: float, budget: int = GIBIBYTE
+    cell: Cell, X: Any, quantile: float, budget: int = GIBIBYTE
 ) -> tuple[ConvolutionalKernelNetwork, float]:
-    """A network fitted to images, and the seconds that it took."""
+    """The network of a cell, fitted to images, and the seconds that it took."""
+    if cell.method not in METHODS:
+        raise ValueError(f"there is no method {cell.method!r}; there are {', '.join(METHODS)}.")
+    quick = cell.max_train is not None
     network = ConvolutionalKernelNetwork(
-        layers=layers,
-        approximation=QUICK_MAP
-        if cell.method == OPTIMIZED and cell.max_train is not None
-        else METHODS[cell.method],
+        layers=architecture(cell.task, cell.width),
+        approximation=QUICK_MAP if cell.method == OPTIMIZED and quick else METHODS[cell.method],
         quantile=quantile,
-        n_patches=PATCHES if cell.max_train is None else QUICK_PATCHES,
+        n_patches=QUICK_PATCHES if quick else PATCHES,
         memory_budget=budget,
         random_state=cell.seed,
     )
@@ -185,7 +198,7 @@ def fitted(
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """Linear functions, one a class; the largest wins."""
+    """Linear functions, one per class; the largest wins."""
 
     coefficients: Any
     intercepts: Any
@@ -251,60 +264,6 @@ def choose_penalty(
     return penalties[best] * len(kept) / len(y), scores[best]
 
 
-def _covariance(network: ConvolutionalKernelNetwork, X: Any) -> tuple[float, dict[str, float]]:
-    """Figure 5: how far from diagonal the covariance of the last layer's features is.
-
-    The score is the root mean square of the correlations between different features of patches,
-    among the first 400; `details` has that of the maps after pooling as well.
-    """
-    before, last = X[:COVARIANCE_IMAGES], network.layers_[-1]
-    for layer in network.layers_[:-1]:
-        before = layer(_as_float(before), network.memory_budget // 2)
-    before = _as_float(before)
-    assert isinstance(last.layer, PatchLayer)
-    patches = extract_patches(before, last.layer.patch)
-    xp = namespace(patches)
-    patches = xp.reshape(patches, (-1, patches.shape[-1]))
-    step = max(1, int(patches.shape[0]) // 100_000)
-    directions, norms = normalize_patches(
-        patches[::step, ...], before.shape[-1], center=last.center
-    )
-    some = np.flatnonzero(to_numpy(norms) > 0)
-    rows = xp.take(directions, convert(some, directions, xp.int64), axis=0)
-    patch_features = to_numpy(last.xi(rows))
-    maps = to_numpy(last(before, network.memory_budget // 2)).reshape(-1, last.n_maps)
-    return off_diagonal(patch_features), {"maps": off_diagonal(maps)}
-
-
-def off_diagonal(features: NDArray[Any], most: int = COVARIANCE_MAPS) -> float:
-    """Root mean square of the correlations between different columns that vary.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.papers.mukuta.networks_measures import off_diagonal
-    >>> round(off_diagonal(np.array([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]])), 6)
-    1.0
-    """
-    correlations = correlation(features, most)
-    apart = correlations[~np.eye(len(correlations), dtype=bool)]
-    return float(np.sqrt(np.mean(apart**2)))
-
-
-def correlation(features: NDArray[Any], most: int = COVARIANCE_MAPS) -> NDArray[np.float64]:
-    """The covariance of columns that were rescaled to variance one."""
-    rows = features[:, :most].astype(np.float64)
-    spread = rows.std(axis=0)
-    return np.atleast_2d(np.corrcoef(rows[:, spread > 1e-9 * spread.max()], rowvar=False))
-
-
-def _as_float(maps: Any) -> Any:
-    xp = namespace(maps)
-    if maps.ndim == 3:
-        maps = maps[..., None]
-    return xp.astype(maps, xp.float32, copy=False)
-
-
 def _clock(X: Any) -> float:
     """The time, after everything that was asked of the device is done."""
     if not isinstance(X, np.ndarray):
@@ -315,7 +274,8 @@ def _clock(X: Any) -> float:
     return time.perf_counter()
 
 
-def _result(
+def as_result(
     cell: Cell, score: float, fit: float, start: float, details: dict[str, float]
 ) -> Result:
+    """A result with the seconds since `start`."""
     return Result(cell, score, round(fit, 3), round(time.perf_counter() - start, 2), details)
