@@ -174,7 +174,7 @@ def test_missing_package_is_named(cache, monkeypatch):
     [
         (numbers, "ValueError: could not convert"),
         (SOURCES["adult.npz"].make, "BadZipFile"),
-        (SOURCES["cifar100.npz"].make, "ReadError"),
+        (SOURCES["cifar10_hog.npz"].make, "ReadError"),
     ],
 )
 def test_a_failed_conversion_leaves_nothing(make, reason, cache, monkeypatch):

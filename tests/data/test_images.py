@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bochner.data.errors import TableError
 from bochner.data.images import (
     check_image_shape,
     flatten_images,
     parse_image_shape,
     shape_text,
 )
-from bochner.data.table_files import TableError
 
 SIDES = st.integers(1, 500)
 

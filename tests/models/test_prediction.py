@@ -8,7 +8,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 
-from bochner.data.table_files import TableError
+from bochner.data.errors import TableError
 from bochner.models.files import Model
 from bochner.models.methods import make_model
 from bochner.models.prediction import predict_file

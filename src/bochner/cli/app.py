@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bochner import __version__
-from bochner.cli import compare, models, reproduce
+from bochner.cli import compare, fit, predict, reproduce
 from bochner.cli.console import console
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -29,5 +29,5 @@ def _program(
     """Kernels that are learned."""
 
 
-for command in (compare, models, reproduce):
+for command in (compare, fit, predict, reproduce):
     command.register(app)

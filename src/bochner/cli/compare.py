@@ -16,7 +16,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table as Grid
 
-from bochner.cli.console import check_width, console, fail
+from bochner.cli.console import check_width, console, data_help, fail
 
 if TYPE_CHECKING:
     from bochner.compare.measure import Setup
@@ -33,13 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="A CSV, Parquet, svmlight/LIBSVM or .npz file, or one of digits, breast-cancer, "
-            "wine, iris, diabetes, windmill."
-        ),
-    ] = "digits",
+    data: Annotated[str, typer.Argument(help=data_help())] = "digits",
     target: Annotated[
         str | None,
         typer.Option(
@@ -391,7 +385,7 @@ def _footnote(document: Mapping[str, Any]) -> str:
 
 def _introduce(setup: Setup, seeds: int) -> None:
     from bochner.models.preparation import preparation_notes
-    from bochner.models.wording import counted
+    from bochner.records.wording import counted
 
     table = setup.table
     n, d = len(table.y), table.X.shape[1]
@@ -498,15 +492,12 @@ def _check_device(device: str) -> None:
 
 def _folder_name(data: str, target: str | None) -> str:
     """A folder for each question: the file, what it is unless CSV, and the target if given."""
-    from bochner.data.tables import NAMED
+    from bochner.data.bundled import BUNDLED
+    from bochner.data.formats import result_name
 
     name = data
-    if data not in NAMED:
-        path = Path(data)
-        path = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-        name = path.name.replace(".", "-")
-        if path.suffix.lower() == ".csv" and path.stem not in NAMED:
-            name = path.stem
+    if data not in BUNDLED:
+        name = result_name(Path(data), taken=BUNDLED)
     return _file_name(f"{name}-{target}" if target else name) or "data"
 
 

@@ -1,4 +1,4 @@
-"""Data to try the feature maps on."""
+"""Data to try the feature maps on, and a user's own files."""
 
 from bochner.data.bundled import BUNDLED, Dataset, load_bundled
 from bochner.data.local import (
@@ -13,7 +13,9 @@ from bochner.data.local import (
     load_mnist,
     load_pair,
     load_regression,
+    load_yearmsd,
 )
+from bochner.data.tables import Table, TableError, read_table
 from bochner.data.toys import checkerboard_sphere, windmill
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "REGRESSION",
     "Dataset",
     "LocalDataset",
+    "Table",
+    "TableError",
     "checkerboard_sphere",
     "data_folder",
     "load_bundled",
@@ -32,5 +36,7 @@ __all__ = [
     "load_mnist",
     "load_pair",
     "load_regression",
+    "load_yearmsd",
+    "read_table",
     "windmill",
 ]

@@ -1,42 +1,77 @@
-"""The datasets that come with scikit-learn: no download, no files."""
+"""Data by name, with no files and no download: one registry."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# name: scikit-learn's loader
-BUNDLED = {
-    "digits": "load_digits",
-    "breast-cancer": "load_breast_cancer",
-    "wine": "load_wine",
-    "iris": "load_iris",
+from bochner.data.images import Shape
+from bochner.data.toys import windmill
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """A dataset that can be had at any time.
+
+    Parameters
+    ----------
+    load : callable
+        Gives rows and labels.
+    image_shape : tuple (height, width, channels) or None
+        What every row is an image of.
+    """
+
+    load: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
+    image_shape: Shape | None = None
+
+
+def _scikit_learn(loader: str) -> Callable[[], tuple[NDArray[Any], NDArray[Any]]]:
+    def load() -> tuple[NDArray[Any], NDArray[Any]]:
+        from sklearn import datasets
+
+        X, y = getattr(datasets, loader)(return_X_y=True)
+        return X, y
+
+    return load
+
+
+BUNDLED: dict[str, Bundled] = {
+    "digits": Bundled(_scikit_learn("load_digits"), (8, 8, 1)),
+    "breast-cancer": Bundled(_scikit_learn("load_breast_cancer")),
+    "wine": Bundled(_scikit_learn("load_wine")),
+    "iris": Bundled(_scikit_learn("load_iris")),
+    "diabetes": Bundled(_scikit_learn("load_diabetes")),
+    "windmill": Bundled(lambda: windmill(2000, random_state=0)),
 }
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows and their labels."""
+    """Rows and their labels, which are whole for classes and float64 for numbers."""
 
     name: str
     X: NDArray[np.float64]
     y: NDArray[Any]
+    image_shape: Shape | None = None
 
     def __str__(self) -> str:
         n, d = self.X.shape
-        return f"{self.name}: {n} rows, {d} columns, {len(np.unique(self.y))} classes"
+        is_number = self.y.dtype.kind == "f"
+        kind = "numbers to predict" if is_number else f"{len(np.unique(self.y))} classes"
+        return f"{self.name}: {n} rows, {d} columns, {kind}"
 
 
 def load_bundled(name: str) -> Dataset:
-    """Load one of scikit-learn's own classification datasets.
+    """Load one of scikit-learn's own datasets, or one that is drawn by a formula.
 
     Parameters
     ----------
-    name : {"digits", "breast-cancer", "wine", "iris"}
-        Which one.
+    name : {"digits", "breast-cancer", "wine", "iris", "diabetes", "windmill"}
+        Which one; for diabetes the labels are numbers.
 
     Examples
     --------
@@ -46,7 +81,6 @@ def load_bundled(name: str) -> Dataset:
     """
     if name not in BUNDLED:
         raise ValueError(f"unknown dataset {name!r}; there are {', '.join(BUNDLED)}.")
-    from sklearn import datasets
-
-    X, y = getattr(datasets, BUNDLED[name])(return_X_y=True)
-    return Dataset(name, np.asarray(X, dtype=np.float64), np.asarray(y))
+    entry = BUNDLED[name]
+    X, y = entry.load()
+    return Dataset(name, np.asarray(X, dtype=np.float64), np.asarray(y), entry.image_shape)

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
 
-SIDE = 32  # pixels of an image of CIFAR or SVHN
-SHEET = 50  # images a row and a column of a sheet
+SIDE = 32  # pixels of an image of CIFAR
+SHEET = 50  # images per row and column of a sheet
 _ORIENTATIONS, _CELL = 8, 4
 
 # In the order of the file; what is counted there comes first in the array.
@@ -170,7 +170,7 @@ def cifar10_sheets(archive: Path, part: str) -> Arrays:
         from PIL import Image
     except ImportError:
         raise ImportError("CIFAR-10 is stored as pictures: install Pillow to write it.") from None
-    images, labels = cifar_images(archive, part, label_bytes=1)
+    images, labels = cifar_images(archive, part)
     arrays: Arrays = {"labels": labels, "grid": np.array([SHEET, SHEET])}
     for number, start in enumerate(range(0, len(images), SHEET**2)):
         sheet = images[start : start + SHEET**2].reshape(SHEET, SHEET, SIDE, SIDE, 3)
@@ -185,44 +185,23 @@ def cifar10_hog(archive: Path) -> Arrays:
     """Histograms of oriented gradients of CIFAR-10."""
     arrays: Arrays = {}
     for part in ("train", "test"):
-        images, labels = cifar_images(archive, part, label_bytes=1)
+        images, labels = cifar_images(archive, part)
         arrays[f"X_{part}"] = oriented_gradients(images).astype(np.float16)
         arrays[f"y_{part}"] = labels
     return arrays
 
 
-def cifar100(archive: Path) -> Arrays:
-    """Images of CIFAR-100 with their fine labels."""
-    arrays: Arrays = {}
-    for part in ("train", "test"):
-        arrays[f"X_{part}"], arrays[f"y_{part}"] = cifar_images(archive, part, label_bytes=2)
-    return arrays
+def cifar_images(archive: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Images (n, 32, 32, 3) and labels of the binary version of CIFAR-10.
 
-
-def svhn(train: Path, test: Path) -> Arrays:
-    """Street View house numbers; the file's class 10 is the digit 0."""
-    from scipy.io import loadmat
-
-    arrays: Arrays = {}
-    for part, path in (("train", train), ("test", test)):
-        data = loadmat(path)
-        arrays[f"X_{part}"] = np.ascontiguousarray(data["X"].transpose(3, 0, 1, 2))
-        arrays[f"y_{part}"] = (data["y"].ravel() % 10).astype(np.uint8)
-    return arrays
-
-
-def cifar_images(
-    archive: Path, part: str, label_bytes: int
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (n, 32, 32, 3) and labels of the binary version of CIFAR-10 or CIFAR-100.
-
-    A record is one or two labels, the last of which is meant, then red, green and blue planes.
+    A record is a label, then red, green and blue planes.
     """
+    stem = {"train": "data_batch", "test": "test_batch"}[part]
     with tarfile.open(archive) as files:
         names = sorted(
             name
             for name in files.getnames()
-            if Path(name).suffix == ".bin" and _is_part(Path(name).stem, part)
+            if Path(name).suffix == ".bin" and Path(name).stem.startswith(stem)
         )
         if not names:
             raise ValueError(f"{archive.name} has no files of images to {part}.")
@@ -231,9 +210,9 @@ def cifar_images(
             member = files.extractfile(name)
             assert member is not None
             parts.append(np.frombuffer(member.read(), dtype=np.uint8))
-    records = np.concatenate(parts).reshape(-1, label_bytes + 3 * SIDE**2)
-    images = records[:, label_bytes:].reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
-    return np.ascontiguousarray(images), records[:, label_bytes - 1].copy()
+    records = np.concatenate(parts).reshape(-1, 1 + 3 * SIDE**2)
+    images = records[:, 1:].reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(images), records[:, 0].copy()
 
 
 def oriented_gradients(images: NDArray[np.uint8], block: int = 5000) -> NDArray[np.float64]:
@@ -271,12 +250,6 @@ def _oriented(images: NDArray[np.uint8]) -> NDArray[np.float64]:
         histograms[..., k] = split.mean(axis=(2, 4))
     histograms /= histograms.sum(axis=-1, keepdims=True) + 1e-5  # a flat cell has none
     return histograms.reshape(n, -1)
-
-
-def _is_part(stem: str, part: str) -> bool:
-    return stem in ((part, f"{part}_batch") if part == "test" else (part,)) or (
-        part == "train" and stem.startswith("data_batch")
-    )
 
 
 def _idx(path: Path) -> NDArray[np.uint8]:

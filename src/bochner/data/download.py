@@ -21,16 +21,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bochner.data import conversions
 from bochner.data.conversions import Arrays
 from bochner.data.local import VARIABLE, cache_folder, find_file
+from bochner.records.files import write_text_whole, writing_whole
 
 HASHES = "checksums.json"  # of downloads that have no published checksum, in the cache
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
@@ -38,7 +37,6 @@ UCI = "https://archive.ics.uci.edu/static/public"
 MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist"
 CIFAR = "https://www.cs.toronto.edu/~kriz"
 FIGSHARE = "figshare.com"  # where scikit-learn has its data sets
-SVHN = "http://ufldl.stanford.edu/housenumbers"
 
 # Of a connection, a checksum, or a file that is not what it should be.
 _FAILURES = (
@@ -76,7 +74,7 @@ class Source:
 
     @property
     def host(self) -> str:
-        """The name of the machine, or what knows it."""
+        """The name of the server."""
         if not self.addresses:
             return FIGSHARE
         return urlsplit(next(iter(self.addresses))).hostname or str(self)
@@ -160,19 +158,6 @@ SOURCES: dict[str, Source] = {
         partial(conversions.cifar10_sheets, part="test"), _CIFAR10, "162 MB"
     ),
     "cifar10_hog.npz": Source(conversions.cifar10_hog, _CIFAR10, "162 MB"),
-    "cifar100.npz": Source(
-        conversions.cifar100,
-        {f"{CIFAR}/cifar-100-binary.tar.gz": "md5:03b5dce01913d631647c71ecec9e9cb8"},
-        "161 MB",
-    ),
-    "svhn.npz": Source(
-        conversions.svhn,
-        {
-            f"{SVHN}/train_32x32.mat": "md5:e26dedcc434d2e4c54c9b2d4a06d8373",
-            f"{SVHN}/test_32x32.mat": "md5:eb5a983be6a315427106f1b164d9cef3",
-        },
-        "235 MB",
-    ),
 }
 
 
@@ -230,7 +215,9 @@ def obtain(
         ) from error
     if source.digest is not None and digest(arrays) != source.digest:
         say(f"{file}: these rows are not quite those that our published results were measured on.")
-    _save(target, arrays)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with writing_whole(target) as stream:
+        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
     return target
 
 
@@ -298,18 +285,7 @@ def _record(folder: Path, address: str, checksum: str) -> None:
     known = _recorded(folder)
     if address not in known:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / HASHES).write_text(json.dumps({**known, address: checksum}, indent=1))
-
-
-def _save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write so that a file that is there is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.npz")
-    try:
-        np.savez_compressed(unfinished, **arrays)  # type: ignore[arg-type]
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        write_text_whole(folder / HASHES, json.dumps({**known, address: checksum}, indent=1))
 
 
 def _absent(file: str) -> str:

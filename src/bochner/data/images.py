@@ -12,16 +12,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bochner.data.table_files import TableError
+from bochner.data.errors import TableError
 
 Shape = tuple[int, int, int]
-Wanted = Shape | Literal["auto"] | None
+ImageShape = Shape | Literal["auto"] | None
 
 _SMALLEST_SIDE = 4  # below, an array of more dimensions is not taken for images
 _COLOURS = (1, 3, 4)  # channels: grey, three colours, and how opaque
 
 
-def parse_image_shape(text: str | None) -> Wanted:
+def parse_image_shape(text: str | None) -> ImageShape:
     """The shape that a user wrote: ``28x28``, ``32x32x3``, ``none``; nothing is ``"auto"``.
 
     Examples
@@ -58,7 +58,7 @@ def shape_text(shape: Shape) -> str:
     return " x ".join(map(str, shape if shape[2] > 1 else shape[:2]))
 
 
-def flatten_images(X: Any, wanted: Wanted = "auto") -> tuple[Any, Shape | None]:
+def flatten_images(X: Any, wanted: ImageShape = "auto") -> tuple[Any, Shape | None]:
     """Arrays of more than two dimensions as flat rows, and the shape of the images they were.
 
     Three dimensions are grey images, four have channels at the end, or right after the number of

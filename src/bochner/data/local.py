@@ -237,8 +237,8 @@ def load_images(name: str) -> LocalDataset:
         X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
         X, X_test = X.reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
     else:
-        X, y = _sheets("cifar10_train.npz")
-        X_test, y_test = _sheets("cifar10_test.npz")
+        X, y = read_sheets("cifar10_train.npz")
+        X_test, y_test = read_sheets("cifar10_test.npz")
     return LocalDataset(name, X, y.astype(np.int64), X_test, y_test.astype(np.int64))
 
 
@@ -308,7 +308,7 @@ def _read(file: str, *keys: str) -> list[NDArray[Any]]:
         return [archive[key] for key in keys]
 
 
-def _sheets(file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+def read_sheets(file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     """Images cut out of sheets, and their labels."""
     try:
         from PIL import Image

@@ -11,14 +11,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
@@ -27,6 +25,7 @@ from sklearn.pipeline import Pipeline
 import bochner
 from bochner.models.schema import Schema
 from bochner.models.trust import TRUSTED, check_contents, foreign_types
+from bochner.records.files import WriteError, writing_whole
 
 FORMAT = 1
 
@@ -132,8 +131,11 @@ def save_model(
             f"the model holds what is not trusted when it is read again: {', '.join(foreign)}"
         )
     path = Path(path)
-    with writing_whole(path) as file:
-        file.write(_sealed(data))
+    try:
+        with writing_whole(path) as file:
+            file.write(_sealed(data))
+    except WriteError as error:
+        raise ModelFileError(str(error)) from error
     return path
 
 
@@ -305,33 +307,6 @@ def _sealed(data: bytes) -> bytes:
 
 def _without_comment(data: bytes, length: int) -> bytes:
     return data[: -2 - length] + b"\0\0"
-
-
-@contextmanager
-def writing_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to that gets its name when it is complete, or vanishes.
-
-    Parameters
-    ----------
-    path : Path
-        Replaced if it is there.
-
-    Yields
-    ------
-    binary file
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):  # the folder itself may be missing
-            part.unlink(missing_ok=True)
 
 
 def _to_json(document: Any) -> str:

@@ -8,9 +8,8 @@ every row has a value of its own. Images are different: their pixels share one s
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,11 +22,17 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
-Kind = Literal["number", "category", "date", "text", "constant"]
+from bochner.data.columns import (
+    MOST_CATEGORIES,
+    USED_KINDS,
+    Kind,
+    column_kinds,
+    day_comes_first,
+    parse_times,
+)
+from bochner.records.wording import listed
 
-MOST_CATEGORIES = 50  # columns that one column of categories may become
 FEWEST_OF_A_CATEGORY = 5  # rows; the rarer ones share a column
-_LOOKED_AT = 1000  # values that dates are recognised by
 _DENSE_COLUMNS = 500  # up to which the result is dense, however many zeros there are
 _DAY = 86_400e9  # nanoseconds
 _PIXEL_ROWS = 1000  # images looked at together
@@ -57,7 +62,8 @@ class DaysSinceEpoch(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         validate_data(self, X, skip_check_array=True, reset=True)
         frame = pd.DataFrame(X)
-        self.day_first_ = [_day_first(frame.iloc[:, column]) for column in range(frame.shape[1])]
+        columns = (frame.iloc[:, column] for column in range(frame.shape[1]))
+        self.day_first_ = [day_comes_first(column) for column in columns]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -79,89 +85,12 @@ class DaysSinceEpoch(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _times(column: Any, day_first: bool) -> Any:
-    """Points in time, missing where a value is none."""
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a format that could not be guessed
-        if not pd.api.types.is_datetime64_any_dtype(column.dtype):
-            column = column.astype(object).where(column.notna(), None)
-        return pd.to_datetime(column, errors="coerce", utc=True, dayfirst=day_first)
-
-
-def _day_first(column: Any) -> bool:
-    sample = column.dropna().iloc[:_LOOKED_AT]
-    return bool(_times(sample, True).notna().sum() > _times(sample, False).notna().sum())
-
-
 def _days(column: Any, day_first: bool) -> Any:
-    times = _times(column, day_first)
+    times = parse_times(column, day_first)
     values = times.dt.tz_localize(None).astype("datetime64[ns]").astype("int64")
     days = values.to_numpy() / _DAY
     days[times.isna().to_numpy()] = np.nan
     return days
-
-
-def column_kinds(X: Any) -> dict[Any, Kind]:
-    """What the columns of a DataFrame hold.
-
-    Parameters
-    ----------
-    X : DataFrame
-        Rows.
-
-    Returns
-    -------
-    dict
-        From the name of a column to ``"number"``, ``"category"``, ``"date"``, or to what is left
-        out: ``"text"`` (most rows have a value of their own) and ``"constant"``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bochner.models.preparation import column_kinds
-    >>> column_kinds(pd.DataFrame({"a": [1.5, None], "b": ["x", "y"], "c": [1, 1]}))
-    {'a': 'constant', 'b': 'category', 'c': 'constant'}
-    """
-    return {name: _kind(X[name]) for name in X.columns}
-
-
-def _kind(column: Any) -> Kind:
-    import pandas as pd
-
-    values = column.dropna()
-    try:
-        distinct = values.nunique()
-    except TypeError:  # lists and the like
-        return "text"
-    if distinct == 0 or (distinct == 1 and (len(values) == len(column) or _is_number(column))):
-        return "constant"
-    if _is_number(column):
-        return "number"
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return "date"
-    if _says_dates(values):
-        return "date"
-    if distinct > MOST_CATEGORIES and distinct > len(values) / 2:
-        return "text"
-    return "category"
-
-
-def _is_number(column: Any) -> bool:
-    import pandas as pd
-
-    return bool(
-        pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
-    )
-
-
-def _says_dates(values: Any) -> bool:
-    """Whether text is dates: digits first, and read as dates without exception."""
-    sample = values.iloc[:_LOOKED_AT].astype(str)
-    if not sample.str.match(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
-        return False
-    return bool(_times(sample, _day_first(sample)).notna().all())
 
 
 def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
@@ -200,42 +129,38 @@ def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
                 ("scale", StandardScaler()),
             ]
         )
+    return _prepare_columns(X)
+
+
+def _prepare_columns(X: Any) -> ColumnTransformer:
+    """For a DataFrame: to each column what its kind needs."""
     kinds = column_kinds(X)
-    if not any(kind in ("number", "category", "date") for kind in kinds.values()):
+    names = {kind: [name for name in kinds if kinds[name] == kind] for kind in USED_KINDS}
+    if not any(names.values()):
         raise ValueError(
             "there is no column to learn from: columns must hold numbers, dates or categories, "
-            f"and vary; got {_list_of(f'{name} ({kind})' for name, kind in kinds.items())}."
+            f"and vary; got {listed(f'{name} ({kind})' for name, kind in kinds.items())}."
         )
     numbers = [
         ("fill", SimpleImputer(strategy="median", add_indicator=True)),
         ("scale", StandardScaler()),
     ]
     rarest = min(FEWEST_OF_A_CATEGORY, max(1, len(X) // 100))
-    categories = [
-        ("text", CategoryNames()),
-        (
-            "columns",
-            OneHotEncoder(
-                handle_unknown="infrequent_if_exist",
-                min_frequency=rarest if rarest > 1 else None,
-                max_categories=MOST_CATEGORIES,
-            ),
-        ),
-    ]
+    encoder = OneHotEncoder(
+        handle_unknown="infrequent_if_exist",
+        min_frequency=rarest if rarest > 1 else None,
+        max_categories=MOST_CATEGORIES,
+    )
     parts = [
-        ("numbers", Pipeline(numbers), [name for name in kinds if kinds[name] == "number"]),
-        (
-            "dates",
-            Pipeline([("days", DaysSinceEpoch()), *numbers]),
-            [name for name in kinds if kinds[name] == "date"],
-        ),
+        ("numbers", Pipeline(numbers), names["number"]),
+        ("dates", Pipeline([("days", DaysSinceEpoch()), *numbers]), names["date"]),
         (
             "categories",
-            Pipeline(categories),
-            [name for name in kinds if kinds[name] == "category"],
+            Pipeline([("text", CategoryNames()), ("columns", encoder)]),
+            names["category"],
         ),
     ]
-    width = len(kinds) + sum(min(X[name].nunique(), MOST_CATEGORIES) for name in parts[2][2])
+    width = len(kinds) + sum(min(X[name].nunique(), MOST_CATEGORIES) for name in names["category"])
     return ColumnTransformer(
         [part for part in parts if part[2]],
         sparse_threshold=0.0 if width <= _DENSE_COLUMNS else 0.3,
@@ -373,21 +298,15 @@ def preparation_notes(X: Any, image_shape: Sequence[int] | None = None) -> tuple
 
     notes = []
     if names := named("constant"):
-        notes.append(f"Left out because they do not vary: {_list_of(names)}.")
+        notes.append(f"Left out because they do not vary: {listed(names)}.")
     if names := named("text"):
-        notes.append(f"Left out because most rows have a value of their own: {_list_of(names)}.")
+        notes.append(f"Left out because most rows have a value of their own: {listed(names)}.")
     if names := named("date"):
-        notes.append(f"Dates made numbers, in days: {_list_of(names)}.")
+        notes.append(f"Dates made numbers, in days: {listed(names)}.")
     if names := named("category"):
-        notes.append(f"Categories made columns of zeros and ones: {_list_of(names)}.")
-    used = [name for name in kinds if kinds[name] in ("number", "category", "date")]
+        notes.append(f"Categories made columns of zeros and ones: {listed(names)}.")
+    used = [name for name in kinds if kinds[name] in USED_KINDS]
     gaps = [str(name) for name in used if X[name].isna().any()]
     if gaps:
-        notes.append(f"Missing values filled in, with a column that says where: {_list_of(gaps)}.")
+        notes.append(f"Missing values filled in, with a column that says where: {listed(gaps)}.")
     return tuple(notes)
-
-
-def _list_of(names: Any, most: int = 8) -> str:
-    names = [str(name) for name in names]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

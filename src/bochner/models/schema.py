@@ -8,12 +8,11 @@ from difflib import get_close_matches
 from typing import Any, Self, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from bochner.models.preparation import Kind, column_kinds
+from bochner.data.columns import USED_KINDS, Kind, column_kinds
+from bochner.records.wording import listed
 
-_USED = ("number", "category", "date")
 _PIXEL: Kind = "number"
 _MOST_VALUES = 1000  # values of a category that are kept
 _SHOWN = 5  # names in a message
@@ -32,7 +31,7 @@ class Column:
     ----------
     name : str
     kind : {"number", "category", "date", "text", "constant"}
-        See :func:`~bochner.models.preparation.column_kinds`; text and constants are not used.
+        See :func:`~bochner.data.columns.column_kinds`; text and constants are not used.
     dtype : str
         ``"bool"``, ``"number"``, ``"datetime"`` or ``"str"``.
     values : tuple of str or None
@@ -47,7 +46,7 @@ class Column:
     @property
     def used(self) -> bool:
         """Whether the model looks at it."""
-        return self.kind in _USED
+        return self.kind in USED_KINDS
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ class Schema:
         names = [column.name for column in used]
         if not hasattr(X, "columns"):
             raise SchemaError(
-                f"the model takes columns by name ({_list(names)}), the data have none"
+                f"the model takes columns by name ({_quoted(names)}), the data have none"
             )
         given = X.rename(columns=str)
         missing = [name for name in names if name not in given.columns]
@@ -177,10 +176,10 @@ class Schema:
             raise SchemaError(_missing(missing, [str(name) for name in given.columns]))
         repeated = [name for name in names if int((given.columns == name).sum()) > 1]
         if repeated:
-            raise SchemaError(f"the data have the column {_list(repeated)} more than once")
+            raise SchemaError(f"the data have the column {_quoted(repeated)} more than once")
         known = {column.name for column in self.columns}
         more = [name for name in given.columns if name not in known]
-        notes = [f"columns that the model does not use were ignored: {_list(more)}"]
+        notes = [f"columns that the model does not use were ignored: {_quoted(more)}"]
         rows = given[names].copy()
         for column in used:
             rows[column.name] = _as(column, rows[column.name])
@@ -292,24 +291,21 @@ def _fit_width(X: Any, n_columns: int) -> tuple[Any, list[str]]:
     """A sparse matrix with so many columns: cut, or with columns of zeros."""
     X = sparse.csr_matrix(X)
     if X.shape[1] > n_columns:
-        more = X.shape[1] - n_columns
-        used: NDArray[Any] = np.unique(X.indices)
         notes = []
-        if np.any(used >= n_columns):
-            notes.append(f"the last {more} columns are unknown to the model and were ignored")
+        if np.any(X.indices >= n_columns):
+            notes.append(f"the model knows {n_columns} columns only: others were ignored")
         return X[:, :n_columns], notes
     shape = (X.shape[0], n_columns)
     return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=shape), []
 
 
 def _missing(missing: list[str], given: list[str]) -> str:
-    message = f"the data lack {_list(missing)}, with which the model was trained"
+    message = f"the data lack {_quoted(missing)}, with which the model was trained"
     close = get_close_matches(missing[0], given, n=1)
     if close:
         return f"{message}; did you mean that by {close[0]!r}?"
-    return f"{message}; there are {_list(given)}"
+    return f"{message}; there are {_quoted(given)}"
 
 
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+def _quoted(names: Sequence[str]) -> str:
+    return listed(map(repr, names), _SHOWN)

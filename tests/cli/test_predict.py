@@ -1,4 +1,4 @@
-"""`bochner fit` and `bochner predict`, each in a process of its own or quickly in this one."""
+"""`bochner predict`, in a process of its own or quickly in this one."""
 
 import os
 import subprocess
@@ -7,72 +7,15 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
+from sklearn.datasets import dump_svmlight_file, load_iris
 
 pytest.importorskip("skops", reason="the program's packages are not installed")
-typer = pytest.importorskip("typer", reason="the program's packages are not installed")
+pytest.importorskip("typer", reason="the program's packages are not installed")
 
-from typer.testing import CliRunner  # noqa: E402
-
-from bochner.cli import models  # noqa: E402
-from bochner.data import table_files  # noqa: E402
-from bochner.models import prediction  # noqa: E402
-from bochner.models.files import load_model  # noqa: E402
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A folder with data, in which commands are given."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # the disk is not what is tested
-    monkeypatch.chdir(tmp_path)
-    people = table(400)
-    people[:300].to_csv("train.csv", index=False)
-    people[300:].to_csv("new.csv", index=False)
-    return tmp_path
-
-
-def table(n, seed=0):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "age": rng.normal(40, 10, n).round(2),
-            "town": rng.choice(["Ulm", "Bonn", "Rom"], n),
-            "code": rng.choice(["01", "02", "x"], n),
-            "owner": rng.random(n) < 0.5,
-            "name": [f"person {i}" for i in range(n)],
-        }
-    )
-    frame.loc[frame.index % 9 == 0, "age"] = np.nan
-    frame.loc[frame.index % 11 == 0, "town"] = None
-    buys = (frame["age"].fillna(40) > 42) ^ (frame["town"] == "Ulm")
-    return frame.assign(buys=np.where(buys, "yes", "no"))
-
-
-app = typer.Typer()
-models.register(app)
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
-def fit(*arguments):
-    result = run("fit", "train.csv", "--target", "buys", "--width", 32, *arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def refused(result, *words):
-    """One line on stderr, and the exit code of a mistake."""
-    assert result.exit_code == 2
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith("bochner: ")
-    for word in words:
-        assert word in lines[0]
+from bochner.data.formats import base
+from bochner.models import prediction
+from bochner.models.files import load_model
+from tests.cli.commands import fit, images, refused, run
 
 
 def test_round_trip_through_another_process(here):
@@ -87,11 +30,6 @@ def test_round_trip_through_another_process(here):
     rows, _ = model.schema.arrange(pd.read_csv("new.csv", dtype={"code": str}))
     assert found["prediction"].tolist() == model.pipeline.predict(rows).tolist()
     assert (found["prediction"] == pd.read_csv("new.csv")["buys"]).mean() > 0.8
-
-
-def images(n_rows=400):
-    digits = load_digits(n_class=4)
-    return digits.images[:n_rows].astype(np.uint8), digits.target[:n_rows]
 
 
 @pytest.mark.parametrize("method", ["ConvolutionalKernelNetwork", "MercerFeatures"])
@@ -137,32 +75,6 @@ def test_images_in_a_text_file(here):
     refused(run("fit", "train.csv", *wide, "--image-shape", "8x8"), "a multiple of 4 is needed")
 
 
-def test_what_the_file_says_of_the_model(here):
-    fit("--method", "nystroem", "--gamma", 0.1, "--C", 5, "--seed", 3)
-    details = load_model("model.skops").details
-    assert details["method"] == "Nystroem"
-    assert details["chosen"] == {"gamma": 0.1, "C": 5.0}
-    assert (details["task"], details["target"], details["rows"]) == ("classification", "buys", 300)
-    assert details["classes"] == ["no", "yes"]
-    assert details["measure"] == "accuracy"
-    assert 0.5 < details["score"] <= 1
-    names = [column.name for column in load_model("model.skops").schema.columns]
-    assert names == ["age", "town", "code", "owner", "name"]
-
-
-def test_nothing_is_replaced_unless_told(here):
-    fit()
-    before = (here / "model.skops").read_bytes()
-    refused(run("fit", "train.csv", "--target", "buys"), "model.skops is there already")
-    assert (here / "model.skops").read_bytes() == before
-    fit("--force", "--seed", 1)
-    assert (here / "model.skops").read_bytes() != before
-    assert run("predict", "model.skops", "new.csv").exit_code == 0
-    refused(run("predict", "model.skops", "new.csv"), "predictions.csv is there already")
-    refused(run("fit", "train.csv", "--output", "nowhere/m.skops"), "no folder nowhere")
-    refused(run("fit", "train.csv", "--output", "."), "folder")
-
-
 def test_columns_in_any_order_with_others_beside_them(here):
     fit()
     run("predict", "model.skops", "new.csv", "--output", "one.csv")
@@ -190,7 +102,7 @@ def test_large_files_are_read_in_pieces(here, monkeypatch):
         heights.append(len(X))
         return arrange(X)
 
-    monkeypatch.setattr(table_files, "CHUNK", 30)
+    monkeypatch.setattr(base, "CHUNK", 30)
     monkeypatch.setattr("bochner.models.schema.Schema.arrange", watched)
     result = run("predict", "model.skops", "new.csv", "--output", "pieces.csv", "--scores")
     assert heights == [30, 30, 30, 10]
@@ -287,66 +199,15 @@ def test_mistakes_of_predict_are_one_line(here):
     assert not [name for name in os.listdir(here) if name.endswith(".part")]
 
 
-def test_mistakes_of_fit_are_one_line(here):
-    refused(run("fit", "absent.csv"), "there is no file")
-    refused(run("fit", "train.csv", "--target", "bys"), "did you mean buys")
-    refused(run("fit", "train.csv", "--method", "Magic"), "there is no method 'Magic'")
-    refused(run("fit", "train.csv", "--gamma", "-1"), "--gamma must be a positive number")
-    refused(run("fit", "train.csv", "--C", "0"), "--C must be a positive number")
-    refused(run("fit", "train.csv", "--task", "clustering"), "task must be one of")
-    odd = run("fit", "train.csv", "--width", 31)
-    refused(odd, "must be even")
-    assert not odd.stdout
-    refused(run("fit", "train.csv", "--width", 10**9), "--width must be at most 1000000")
-    refused(run("fit", "train.csv", "--method", "Mercer"), "did you mean MercerFeatures?")
-    table(60).assign(since=pd.date_range("2020-01-01", periods=60)).to_csv("dated.csv")
-    refused(run("fit", "dated.csv", "--target", "since"), "the target 'since' holds dates")
-    refused(
-        run("fit", "iris", "--width", 500, "--method", "LandmarkSimilarities"), "500 landmarks"
-    )
-    assert not (here / "model.skops").exists()
-
-
 def test_an_interruption_writes_nothing(here, monkeypatch):
     fit()
 
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(prediction, "_pieces", interrupted)
+    monkeypatch.setattr(prediction, "stream_table", interrupted)
     assert run("predict", "model.skops", "new.csv").exit_code == 130
     assert sorted(os.listdir(here)) == ["model.skops", "new.csv", "train.csv"]
-
-
-def test_onnx(here):
-    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
-    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    fit("--onnx", "model.onnx")
-    run("predict", "model.skops", "new.csv")
-    new = pd.read_csv("new.csv", dtype={"code": str})
-    session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
-    inputs = {
-        variable.name: new[[variable.name]].to_numpy(np.float64)
-        if variable.type == "tensor(double)"
-        else new[[variable.name]].astype(object).fillna("").to_numpy(object)
-        for variable in session.get_inputs()
-    }
-    label, _ = session.run(None, inputs)
-    assert label.tolist() == pd.read_csv("predictions.csv")["prediction"].tolist()
-
-
-def test_onnx_is_refused_before_training(here, monkeypatch):
-    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
-    monkeypatch.setattr("bochner.models.training.train", None)
-    dated = table(60)
-    dated.insert(0, "since", pd.date_range("2020-01-01", periods=60))
-    dated.to_csv("dated.csv", index=False)
-    result = run("fit", "dated.csv", "--onnx", "m.onnx")
-    refused(result, "columns of dates", "cannot be written as ONNX")
-    assert "MercerFeatures" not in result.stderr
-    assert not result.stdout
-    network = ("--method", "ConvolutionalKernelNetwork", "--width", 32)
-    refused(run("fit", "digits", *network, "--onnx", "m.onnx"), "ConvolutionalKernelNetwork")
 
 
 def test_decimal_commas_in_training_and_new_rows(here):
@@ -378,9 +239,3 @@ def test_help_says_what_excludes_what():
     said = " ".join(run("predict", "--help").stdout.replace("│", " ").split())
     assert "not with --probabilities" in said
     assert "not with --scores" in said
-
-
-def test_onnx_that_cannot_be_is_one_line(here, monkeypatch):
-    monkeypatch.setattr(models, "find_spec", lambda name: None)
-    refused(run("fit", "train.csv", "--onnx", "m.onnx"), "pip install 'bochner[onnx]'")
-    assert not (here / "model.skops").exists()

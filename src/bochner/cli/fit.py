@@ -1,0 +1,172 @@
+"""The command `fit`: one model, trained and written to a file."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bochner.cli.console import (
+    check_free,
+    check_positive,
+    check_width,
+    console,
+    data_help,
+    fail,
+    file_size,
+    one_line_errors,
+    say,
+    score_text,
+)
+
+if TYPE_CHECKING:
+    from bochner.data.tables import Table
+    from bochner.models.training import Trained
+
+_MAX_ROWS = 100_000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(fit)
+
+
+def fit(
+    data: Annotated[str, typer.Argument(help=data_help())],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="The column to predict: name or position, 1 is the first. [default: the last]"
+        ),
+    ] = None,
+    image_shape: Annotated[
+        str | None,
+        typer.Option(help="What every row is an image of: 28x28, 32x32x3; none for no images."),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="How rows become features; 'bochner compare' tells which is good.")
+    ] = "FourierFeatures",
+    width: Annotated[int, typer.Option(min=1, help="Columns of the feature map.")] = 256,
+    gamma: Annotated[
+        float | None, typer.Option(help="Of the kernel; chosen on held-out rows by default.")
+    ] = None,
+    C: Annotated[
+        float | None,
+        typer.Option("--C", help="Weight of the loss; chosen on held-out rows by default."),
+    ] = None,
+    task: Annotated[str, typer.Option(help="auto, classification or regression.")] = "auto",
+    measure: Annotated[
+        str, typer.Option(help="auto, accuracy or balanced-accuracy, for classes.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
+    max_rows: Annotated[
+        int, typer.Option(min=20, help="Of more rows, so many are drawn at random.")
+    ] = _MAX_ROWS,
+    output: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.skops"),
+    onnx: Annotated[
+        Path | None, typer.Option(help="Write the model as ONNX too, to this file.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+) -> None:
+    """Train one model on a file and write it to a file."""
+    for path in filter(None, (output, onnx)):
+        check_free(path, force)
+    if onnx is not None and find_spec("skl2onnx") is None:
+        fail("--onnx needs skl2onnx: pip install 'bochner[onnx]'")
+    check_width("--width", [width])
+    check_positive("--gamma", gamma)
+    check_positive("--C", C)
+    with one_line_errors():
+        from bochner.data.images import parse_image_shape
+        from bochner.data.tables import read_table
+        from bochner.models.methods import find_method
+        from bochner.models.training import check_method, train
+
+        name = find_method(method).name
+        table = read_table(data, target, task, max_rows, seed, parse_image_shape(image_shape))
+        check_width("--width", [width], len(table.y))
+        check_method(table, name, width)
+        if onnx is not None:
+            _check_onnx(table, name, width)
+        _introduce(table)
+        with console.status("Choosing settings and training"):
+            trained = train(
+                table, name, width=width, gamma=gamma, C=C, measure=measure, random_state=seed
+            )
+        _report(table, name, width, trained)
+        _save(table, name, trained, output)
+        if onnx is not None:
+            _write_onnx(table, trained, onnx)
+
+
+def _introduce(table: Table) -> None:
+    from bochner.models.preparation import preparation_notes
+    from bochner.records.wording import counted
+
+    kind = "is a number"
+    if table.task == "classification":
+        kind = f"has {len(set(table.y.tolist()))} classes"
+    columns = counted(table.X.shape[1], "column")
+    say(f"{table.name}: {len(table.y)} rows, {columns}; {table.target or 'the target'} {kind}")
+    say(*table.notes, *preparation_notes(table.X, table.image_shape), style="dim")
+
+
+def _report(table: Table, method: str, width: int, trained: Trained) -> None:
+    has_map = trained.pipeline.named_steps["map"] != "passthrough"
+    settings = ", ".join(
+        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in trained.chosen.items()
+    )
+    say(f"{method}, {f'{width} columns' if has_map else 'no map'}: {settings}")
+    say(
+        f"{score_text(trained.measure, trained.score)} on {trained.n_scored} rows set aside; then "
+        f"trained again on all {len(table.y)}."
+    )
+
+
+def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
+    from bochner.models.files import save_model
+    from bochner.models.schema import Schema
+
+    details = {
+        "data": table.name,
+        "task": table.task,
+        "target": table.target,
+        "classes": trained.pipeline.classes_ if table.task == "classification" else None,
+        "image_shape": table.image_shape,
+        "method": method,
+        "chosen": trained.chosen,
+        "measure": trained.measure,
+        "score": trained.score,
+        "rows": len(table.y),
+        "calibration": trained.calibration,
+        "command": shlex.join(["bochner", *sys.argv[1:]]),
+    }
+    schema = Schema.of(table.X, pixels=table.image_shape is not None)
+    save_model(trained.pipeline, output, schema=schema, details=details)
+    say(f"Wrote {output} ({file_size(output)}).")
+
+
+def _check_onnx(table: Table, method: str, width: int) -> None:
+    """An error before training where the model could not be written as ONNX after it."""
+    from bochner.models.methods import make_model
+    from bochner.models.onnx.pipelines import check_convertible
+
+    options: dict[str, Any] = {"width": width, "gamma": 1.0, "image_shape": table.image_shape}
+    check_convertible(make_model(method, table.X, table.y, table.task, **options))
+
+
+def _write_onnx(table: Table, trained: Trained, path: Path) -> None:
+    from bochner.models.onnx.pipelines import to_onnx
+    from bochner.records.files import writing_whole
+
+    # One input for all pixels, whatever their names.
+    named = hasattr(table.X, "columns") and table.image_shape is not None
+    graph = to_onnx(trained.pipeline, table.X.to_numpy() if named else table.X)
+    with writing_whole(path) as file:
+        file.write(graph.SerializeToString())
+    say(f"Wrote {path} ({file_size(path)}).")

@@ -1,0 +1,94 @@
+"""What the columns of a DataFrame hold: numbers, categories, dates, or nothing to learn from."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+Kind = Literal["number", "category", "date", "text", "constant"]
+USED_KINDS: tuple[Kind, ...] = ("number", "category", "date")  # others cannot help
+
+MOST_CATEGORIES = 50  # different values, above which text may be no category
+_LOOKED_AT = 1000  # values that dates are recognised by
+
+
+def column_kinds(X: Any) -> dict[Any, Kind]:
+    """What the columns of a DataFrame hold.
+
+    Parameters
+    ----------
+    X : DataFrame
+        Rows.
+
+    Returns
+    -------
+    dict
+        From the name of a column to ``"number"``, ``"category"``, ``"date"``, or to what is left
+        out: ``"text"`` (most rows have a value of their own) and ``"constant"``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.data.columns import column_kinds
+    >>> column_kinds(pd.DataFrame({"a": [1.5, None], "b": ["x", "y"], "c": [1, 1]}))
+    {'a': 'constant', 'b': 'category', 'c': 'constant'}
+    """
+    return {name: _kind(X[name]) for name in X.columns}
+
+
+def _kind(column: Any) -> Kind:
+    from pandas.api import types
+
+    values = column.dropna()
+    try:
+        distinct = values.nunique()
+    except TypeError:  # lists and the like
+        return "text"
+    is_number = types.is_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype)
+    if distinct == 0 or (distinct == 1 and (len(values) == len(column) or is_number)):
+        return "constant"
+    if is_number:
+        return "number"
+    if types.is_datetime64_any_dtype(column.dtype) or _says_dates(values):
+        return "date"
+    if distinct > MOST_CATEGORIES and distinct > len(values) / 2:
+        return "text"
+    return "category"
+
+
+def _says_dates(values: Any) -> bool:
+    """Whether text is dates: digits first, and read as dates without exception."""
+    sample = values.iloc[:_LOOKED_AT].astype(str)
+    if not sample.str.match(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
+        return False
+    return bool(parse_times(sample, day_comes_first(sample)).notna().all())
+
+
+def parse_times(column: Any, day_first: bool) -> Any:
+    """Points in time, missing where a value is none.
+
+    Parameters
+    ----------
+    column : Series
+        Times, or text that says times.
+    day_first : bool
+        Whether the day comes before the month; see :func:`day_comes_first`.
+
+    Returns
+    -------
+    Series of times in UTC
+    """
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a format that could not be guessed
+        if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+            column = column.astype(object).where(column.notna(), None)
+        return pd.to_datetime(column, errors="coerce", utc=True, dayfirst=day_first)
+
+
+def day_comes_first(column: Any) -> bool:
+    """Whether more of the first values are dates when the day comes before the month."""
+    sample = column.dropna().iloc[:_LOOKED_AT]
+    by_day, by_month = (parse_times(sample, first).notna().sum() for first in (True, False))
+    return bool(by_day > by_month)

@@ -1,0 +1,123 @@
+"""The registry of table formats: a new format is one file here and one entry in `FORMATS`."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from pathlib import Path
+
+from bochner.data.errors import TableError
+from bochner.data.formats.base import PACKED, TableFormat, open_binary, reading
+from bochner.data.formats.delimited import DelimitedText
+from bochner.data.formats.npz import Npz
+from bochner.data.formats.parquet import Parquet
+from bochner.data.formats.svmlight import Svmlight
+
+__all__ = ["FORMATS", "describe_formats", "find_format", "name_without_suffixes", "result_name"]
+
+_HEAD = 2**16  # bytes that a format is recognised by
+
+FORMATS: dict[str, TableFormat] = {
+    entry.name: entry for entry in (DelimitedText(), Parquet(), Svmlight(), Npz())
+}
+
+
+def find_format(path: Path) -> TableFormat:
+    """The format of a file: by its suffix, or by how it begins where that does not decide.
+
+    Parameters
+    ----------
+    path : Path
+        A file. ``.gz`` at the end of its name does not count.
+
+    Returns
+    -------
+    TableFormat
+
+    Raises
+    ------
+    TableError
+        In one line, where this is no file, or of no format in the registry.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bochner.data.formats import find_format
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "rows.txt"
+    ...     _ = path.write_text("+1 1:0.5 7:2")
+    ...     find_format(path).name
+    'svmlight'
+    """
+    if not path.is_file():
+        raise TableError(f"{path} is not a file; what can be read is {describe_formats()}.")
+    if path.stat().st_size == 0:
+        raise TableError(f"the file {path} is empty.")
+    suffix = _unpacked(path).suffix.lower()
+    found = [entry for entry in FORMATS.values() if suffix in entry.suffixes]
+    if len(found) == 1:
+        return found[0]
+    with reading(path), open_binary(path) as file:
+        head = file.read(_HEAD)
+        if file.read(1):  # the last line is cut off
+            head = head[: head.rfind(b"\n") + 1] or head
+    # The first entry, text with separators, takes any text: it is asked last.
+    for entry in reversed(FORMATS.values()):
+        if entry.recognises(head):
+            return entry
+    raise TableError(
+        f"the format of the file {path} is unknown; what can be read is {describe_formats()}."
+    )
+
+
+def describe_formats() -> str:
+    """The formats with their suffixes, for messages.
+
+    Examples
+    --------
+    >>> from bochner.data.formats import describe_formats
+    >>> describe_formats()[:32]
+    'CSV (.csv, .tsv, .txt, .data), P'
+    """
+    return ", ".join(f"{name} ({', '.join(entry.suffixes)})" for name, entry in FORMATS.items())
+
+
+def name_without_suffixes(path: Path) -> str:
+    """The name of a file without the suffixes that say its format.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bochner.data.formats import name_without_suffixes
+    >>> name_without_suffixes(Path("data/rows.2020.csv.gz"))
+    'rows.2020'
+    """
+    known = {PACKED, *(suffix for entry in FORMATS.values() for suffix in entry.suffixes)}
+    name = path.name
+    for suffix in reversed(path.suffixes):
+        if suffix.lower() in known:
+            name = name.removesuffix(suffix)
+    return name or path.name
+
+
+def result_name(path: Path, taken: Container[str] = ()) -> str:
+    """A name for what is measured on a file: with its suffix, unless it is the usual one.
+
+    Files that differ only in their format have different names, none of which is in `taken`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from bochner.data.formats import result_name
+    >>> result_name(Path("rows.csv.gz")), result_name(Path("rows.svm"))
+    ('rows', 'rows-svm')
+    """
+    usual = next(iter(FORMATS.values())).suffixes[0]
+    path = _unpacked(path)
+    if path.suffix.lower() == usual and path.stem not in taken:
+        return path.stem
+    return path.name.replace(".", "-")
+
+
+def _unpacked(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() == PACKED else path

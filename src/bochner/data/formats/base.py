@@ -1,0 +1,182 @@
+"""What every table format has: an interface, and ways to open, cut and sample rows.
+
+Everything that can be wrong with a file is a :class:`~bochner.data.errors.TableError` that names
+the file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import numpy as np
+
+from bochner.data.errors import TableError
+from bochner.data.images import ImageShape, Shape
+
+CHUNK = 50_000  # rows read at a time, or as many as have
+_CHUNK_ENTRIES = 5_000_000
+PACKED = ".gz"
+
+Piece = tuple[Any, Any]  # rows, and their labels or None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a table is read for.
+
+    Attributes
+    ----------
+    target : str or None
+        The column or array of labels, by name or position; None for the usual one.
+    max_rows : int or None
+        Of more rows than this, so many are drawn at random.
+    random_state : int
+        Decides which.
+    image_shape : tuple (height, width, channels), "auto" or None
+        What the user says that every row is an image of.
+    """
+
+    target: str | None = None
+    max_rows: int | None = None
+    random_state: int = 0
+    image_shape: ImageShape = "auto"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What came out of a file, before the target was looked at.
+
+    Attributes
+    ----------
+    X : DataFrame, ndarray or CSR matrix of shape (n, d)
+    y : Series or ndarray of shape (n,)
+    target : str or None
+        Name of the labels, where they have one.
+    n_rows_in_file : int
+    notes : tuple of str
+        Sentences for the user.
+    image_shape : tuple (height, width, channels) or None
+        What the file says that every row is an image of.
+    """
+
+    X: Any
+    y: Any
+    target: str | None
+    n_rows_in_file: int
+    notes: tuple[str, ...] = ()
+    image_shape: Shape | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a model expects of the rows that it predicts.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names, where the columns have any.
+    text_columns : frozenset of str
+        Columns to be read as text, also where all of it is digits.
+    target : str or None
+        The name of what is predicted: those labels are split off where they are there.
+    image_shape : tuple (height, width, channels) or None
+    """
+
+    columns: tuple[str, ...] = ()
+    text_columns: frozenset[str] = frozenset()
+    target: str | None = None
+    image_shape: Shape | None = None
+
+
+class TableFormat(ABC):
+    """A format of tables on file. A new one is a subclass and an entry in the registry.
+
+    Attributes
+    ----------
+    name : str
+        As it is shown to users.
+    suffixes : tuple of str
+        Of file names, in lower case. One that several formats have does not decide alone.
+    """
+
+    name: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether a file that begins like this, unpacked, is of this format."""
+        return False
+
+    @abstractmethod
+    def read(self, path: Path, request: Request) -> Contents:
+        """Rows and labels, of which no more than ``request.max_rows`` are kept."""
+
+    @abstractmethod
+    def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
+        """Rows to predict, with their labels where they are there, one piece after the other.
+
+        Sentences for the user are added to `notes`.
+        """
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What goes wrong inside becomes a TableError with the name of the file."""
+    try:
+        yield
+    except TableError:
+        raise
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TableError(f"the file {path} is cut short or damaged: {error}") from error
+    except MemoryError as error:
+        raise TableError(f"the file {path} does not fit into memory.") from error
+    except (ValueError, OSError, KeyError, IndexError) as error:
+        raise TableError(f"the file {path} cannot be read: {error}") from error
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """The bytes of a file, unpacked where its name ends in .gz."""
+    if path.suffix.lower() == PACKED:
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return path.open("rb")
+
+
+def drawn_note(n_rows: int, n_kept: int) -> tuple[str, ...]:
+    """The sentence about a sample, where it is one."""
+    return (f"{n_rows} rows in the file, {n_kept} drawn at random.",) if n_kept < n_rows else ()
+
+
+def sample_rows(contents: Contents, request: Request) -> Contents:
+    """As many rows of arrays as were asked for, drawn at random, in their order."""
+    n, most = len(contents.y), request.max_rows
+    if most is None or n <= most:
+        return contents
+    generator = np.random.RandomState(request.random_state)
+    rows = np.sort(generator.permutation(n)[:most])
+    notes = (*contents.notes, *drawn_note(n, most))
+    return replace(contents, X=contents.X[rows], y=contents.y[rows], notes=notes)
+
+
+def cut_rows(X: Any, y: Any) -> Iterator[Piece]:
+    """Arrays that are in memory, in pieces."""
+    for first in range(0, X.shape[0], CHUNK):
+        rows = slice(first, first + CHUNK)
+        yield X[rows], None if y is None else y[rows]
+
+
+def chunk_rows(n_columns: int) -> int:
+    """Rows to read at a time, fewer where there are many columns.
+
+    Examples
+    --------
+    >>> from bochner.data.formats.base import chunk_rows
+    >>> chunk_rows(10), chunk_rows(10_000)
+    (50000, 500)
+    """
+    return min(CHUNK, max(100, _CHUNK_ENTRIES // n_columns))

@@ -1,0 +1,67 @@
+"""Parquet, which pyarrow reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bochner.data.errors import TableError
+from bochner.data.formats.base import (
+    Contents,
+    Expected,
+    Piece,
+    Request,
+    TableFormat,
+    chunk_rows,
+    reading,
+)
+from bochner.data.formats.frames import find_target, sample_frames, split_frames
+
+
+class Parquet(TableFormat):
+    """Columns of one type each; decimal numbers and durations (in seconds) become floats."""
+
+    name = "Parquet"
+    suffixes = (".parquet", ".pq")
+
+    def recognises(self, head: bytes) -> bool:
+        return head.startswith(b"PAR1")
+
+    def read(self, path: Path, request: Request) -> Contents:
+        with reading(path), _open(path) as file:
+            # pandas may have stored its index as one more column, which it takes back here
+            names = [str(name) for name in file.schema_arrow.empty_table().to_pandas().columns]
+        target, notes = find_target(request.target, names, path)
+        return sample_frames(_frames(path), target, request).contents(path, target, notes)
+
+    def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
+        return split_frames(_frames(path), expected.target)
+
+
+def _open(path: Path) -> Any:
+    try:
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise TableError(
+            f"reading {path} needs pyarrow: pip install pyarrow, or save the table as CSV."
+        ) from error
+    # With buffers of its own, pyarrow keeps all that it has read until the file is closed.
+    return parquet.ParquetFile(path, pre_buffer=False)
+
+
+def _frames(path: Path) -> Iterator[Any]:
+    import pandas as pd
+
+    with reading(path), _open(path) as file:
+        from pyarrow import float64, types
+
+        for batch in file.iter_batches(batch_size=chunk_rows(len(file.schema_arrow.names))):
+            frame = batch.to_pandas()
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                if types.is_decimal(column.type):
+                    frame[name] = column.cast(float64()).to_numpy(zero_copy_only=False)
+                elif types.is_duration(column.type):
+                    frame[name] = frame[name] / pd.Timedelta(1, "s")
+            frame.columns = [str(name) for name in frame.columns]
+            yield frame

@@ -1,0 +1,95 @@
+"""svmlight, also called LIBSVM: a label, then pairs of a position and a value in every line."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bochner.data.errors import TableError
+from bochner.data.formats import base
+from bochner.data.formats.base import (
+    Contents,
+    Expected,
+    Piece,
+    Request,
+    TableFormat,
+    drawn_note,
+    open_binary,
+    reading,
+)
+
+_LINE = re.compile(rb"^[-+]?[\d.]+(e[-+]?\d+)?\s+(qid:\d+\s+)?(\d+:\S+\s*)+(#.*)?$", re.I)
+_POSITION_0 = re.compile(rb"\s0+:")
+_LOOKED_AT = 20  # lines by which a file is recognised
+
+
+class Svmlight(TableFormat):
+    """Rows that are mostly zeros, as a CSR matrix."""
+
+    name = "svmlight"
+    suffixes = (".svm", ".libsvm", ".svmlight", ".txt", ".data")
+
+    def recognises(self, head: bytes) -> bool:
+        lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")]
+        return bool(lines) and all(_LINE.match(line) for line in lines[:_LOOKED_AT])
+
+    def read(self, path: Path, request: Request) -> Contents:
+        if request.target is not None:
+            raise TableError(
+                f"{path} is a svmlight file, where the target comes first in every line: leave "
+                "out --target."
+            )
+        most, generator = request.max_rows, np.random.RandomState(request.random_state)
+        kept: list[tuple[int, bytes]] = []
+        n, from_zero = 0, False
+        for line in _lines(path):
+            if most is None or n < most:
+                kept.append((n, line))
+            else:
+                # Reservoir sampling: row n replaces one kept with probability most / (n + 1).
+                place = generator.randint(n + 1)
+                if place < most:
+                    kept[place] = (n, line)
+            n += 1
+            from_zero = from_zero or _has_position_0(line)
+        if n == 0:
+            raise TableError(f"the file {path} is empty.")
+        X, y = _parse(path, (line for _, line in sorted(kept)), from_zero)
+        return Contents(X, y, None, n, drawn_note(n, len(y)))
+
+    def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
+        # Whether positions count from 0 or from 1 is known at the end only: two passes.
+        from_zero = any(map(_has_position_0, _lines(path)))
+        lines = _lines(path)
+        while piece := list(islice(lines, base.CHUNK)):
+            yield _parse(path, piece, from_zero)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with reading(path), open_binary(path) as file:
+        for line in file:
+            if line.strip() and not line.lstrip().startswith(b"#"):
+                yield line if line.endswith(b"\n") else line + b"\n"
+
+
+def _has_position_0(line: bytes) -> bool:
+    return b"0:" in line and _POSITION_0.search(line.partition(b"#")[0]) is not None
+
+
+def _parse(path: Path, lines: Iterable[bytes], from_zero: bool) -> tuple[Any, Any]:
+    from sklearn.datasets import load_svmlight_file
+
+    with reading(path):
+        try:
+            X, y = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=from_zero)
+        except ValueError as error:
+            raise TableError(
+                f"the file {path} is not in svmlight form (lines 'label index:value ...'): {error}"
+            ) from error
+    return X.tocsr(), y

@@ -1,0 +1,154 @@
+"""The target of a table: classes or numbers, and which rows have one that can be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.data.columns import column_kinds
+from bochner.data.errors import TableError
+from bochner.records.wording import counted
+
+_MOST_INTEGER_CLASSES = 30  # more distinct whole numbers than this are taken for numbers
+_FEWEST_OF_A_CLASS = 4  # rows: two to learn from, one to choose on, one to test
+_MOST_CLASSES = 1000
+FEWEST_ROWS = 20  # of a table to learn from
+
+
+def recognise_task(y: Any) -> str:
+    """Whether labels are classes or numbers.
+
+    Text, truth values and up to 30 different whole numbers (which come twice on average) are
+    classes; other numbers are numbers.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Labels.
+
+    Returns
+    -------
+    {"classification", "regression"}
+
+    Examples
+    --------
+    >>> from bochner.data.labels import recognise_task
+    >>> recognise_task(["a", "b", "a"]), recognise_task([1, 2, 1, 2]), recognise_task([0.5, 1.0])
+    ('classification', 'classification', 'regression')
+    """
+    y = np.asarray(y)
+    if y.dtype.kind not in "fiu":
+        return "classification"
+    if y.dtype.kind == "f" and not np.array_equal(y, np.round(y)):
+        return "regression"
+    distinct = len(np.unique(y))
+    few = distinct <= _MOST_INTEGER_CLASSES and 2 * distinct <= len(y)
+    return "classification" if few else "regression"
+
+
+def task_notes(y: NDArray[Any], task: str) -> list[str]:
+    """Where whole numbers could be meant either way, the sentence how they were taken."""
+    if y.dtype.kind not in "iuf" or (y.dtype.kind == "f" and not _are_whole(y)):
+        return []
+    distinct = len(np.unique(y))
+    if distinct <= 2:
+        return []
+    taken, other, meaning = "numbers", "classification", "classes"
+    if task == "classification":
+        taken, other, meaning = "classes", "regression", "numbers"
+    return [
+        f"The target's {distinct} whole numbers are taken for {taken} (--task {other} for "
+        f"{meaning})."
+    ]
+
+
+def column_values(column: Any, name: str | None) -> NDArray[Any]:
+    """A column of a DataFrame as numbers, truth values or text; dates are refused."""
+    from pandas.api import types
+
+    kind = column.dtype
+    if types.is_bool_dtype(kind):
+        return np.asarray(column, dtype=bool)
+    if types.is_numeric_dtype(kind):
+        values = np.asarray(column, dtype=np.float64)
+        whole = types.is_integer_dtype(kind) or _are_whole(values)
+        return values.astype(np.int64) if whole else values
+    is_time = types.is_datetime64_any_dtype(kind) or types.is_timedelta64_dtype(kind)
+    if is_time or column_kinds(column.to_frame("target"))["target"] == "date":
+        raise TableError(f"the target {name!r} holds dates: numbers or classes are needed.")
+    return np.asarray([str(value).strip() for value in column])
+
+
+def without_target_note(count: int) -> str:
+    """The sentence about rows that have no target."""
+    return f"{counted(count, 'row')} without a target {'was' if count == 1 else 'were'} left out."
+
+
+def numbers(y: NDArray[Any], name: str | None) -> NDArray[np.float64]:
+    """The target of a regression, or an error where it is none."""
+    if y.dtype.kind in "UO":
+        raise TableError(
+            f"the target {name!r} is text, such as {str(y[0])!r}: that is no regression; use "
+            "--task classification."
+        )
+    y = y.astype(np.float64)
+    if np.ptp(y) == 0:
+        raise TableError(f"the target is {y[0]:g} in every row: there is nothing to learn.")
+    return y
+
+
+def classes(X: Any, y: NDArray[Any], notes: list[str]) -> tuple[Any, NDArray[Any]]:
+    """Rows of classes that are large enough to be learned and tested."""
+    if y.dtype.kind == "f" and not _are_whole(y):
+        raise TableError(
+            "the target holds numbers that are not whole, such as "
+            f"{y[y != np.round(y)][0]:g}: that is no classification; use --task regression."
+        )
+    if y.dtype.kind == "f":
+        y = y.astype(np.int64)
+    if y.dtype.kind == "O":
+        y = np.asarray([str(value) for value in y])
+    found, counts = np.unique(y, return_counts=True)
+    large = counts >= _FEWEST_OF_A_CLASS
+    _check_classes(found, large, len(y))
+    if large.all():
+        return X, y
+    kept = np.isin(y, found[large])
+    n_small, n_kept = int((~large).sum()), int(kept.sum())
+    if n_kept < FEWEST_ROWS or 2 * n_kept < len(y):
+        raise TableError(
+            f"of the target's {len(found)} different values {n_small} come fewer than "
+            f"{_FEWEST_OF_A_CLASS} times; without them {counted(n_kept, 'row')} of {len(y)} "
+            f"would be left, and at least half of the rows and {FEWEST_ROWS} are needed."
+        )
+    notes.append(
+        f"{counted(n_small, 'class', 'classes')} of fewer than {_FEWEST_OF_A_CLASS} rows "
+        f"{'was' if n_small == 1 else 'were'} left out, {counted(len(y) - n_kept, 'row')}."
+    )
+    return X[kept], y[kept]
+
+
+def _check_classes(found: NDArray[Any], large: NDArray[np.bool_], n_rows: int) -> None:
+    n_large = int(large.sum())
+    if len(found) == 1:
+        raise TableError(
+            f"the target has one class only, {found[0]!s}: there is nothing to tell apart."
+        )
+    if n_large < 2:
+        raise TableError(
+            f"the target has {len(found)} different values in {n_rows} rows, fewer than two of "
+            f"which come {_FEWEST_OF_A_CLASS} times: these are no classes."
+        )
+    if n_large > _MOST_CLASSES:
+        raise TableError(
+            f"the target has {n_large} classes, the most is {_MOST_CLASSES}; for numbers use "
+            "--task regression."
+        )
+
+
+def _are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether numbers are whole: a column of integers with gaps is read as floats."""
+    small = np.abs(values) < 2**53
+    return bool(small.all() and np.array_equal(values, np.round(values)))

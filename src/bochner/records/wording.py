@@ -1,0 +1,47 @@
+"""Numbers and names in sentences for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A number with its noun in the right form.
+
+    Parameters
+    ----------
+    count : int
+        How many there are.
+    one : str
+        The noun for one of them.
+    many : str, optional
+        The noun for more; by default with an s.
+
+    Examples
+    --------
+    >>> from bochner.records.wording import counted
+    >>> counted(1, "row"), counted(3, "row"), counted(2, "class", "classes")
+    ('1 row', '3 rows', '2 classes')
+    """
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Names separated by commas; the first ones only where there are many.
+
+    Parameters
+    ----------
+    names : iterable
+        What to list.
+    most : int, default=8
+        How many are written out.
+
+    Examples
+    --------
+    >>> from bochner.records.wording import listed
+    >>> listed("abc"), listed("abc", most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    shown = [str(name) for name in names]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more

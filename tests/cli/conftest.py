@@ -1,0 +1,16 @@
+import os
+
+import pytest
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with data, in which commands are given."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # the disk is not what is tested
+    monkeypatch.chdir(tmp_path)
+    from tests.cli.commands import table  # needs the program's packages
+
+    people = table(400)
+    people[:300].to_csv("train.csv", index=False)
+    people[300:].to_csv("new.csv", index=False)
+    return tmp_path

@@ -1,0 +1,95 @@
+"""`bochner fit`: what it writes, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("skops", reason="the program's packages are not installed")
+pytest.importorskip("typer", reason="the program's packages are not installed")
+
+from bochner.cli import fit as command
+from bochner.models.files import load_model
+from tests.cli.commands import fit, refused, run, table
+
+
+def test_what_the_file_says_of_the_model(here):
+    fit("--method", "nystroem", "--gamma", 0.1, "--C", 5, "--seed", 3)
+    details = load_model("model.skops").details
+    assert details["method"] == "Nystroem"
+    assert details["chosen"] == {"gamma": 0.1, "C": 5.0}
+    assert (details["task"], details["target"], details["rows"]) == ("classification", "buys", 300)
+    assert details["classes"] == ["no", "yes"]
+    assert details["measure"] == "accuracy"
+    assert 0.5 < details["score"] <= 1
+    names = [column.name for column in load_model("model.skops").schema.columns]
+    assert names == ["age", "town", "code", "owner", "name"]
+
+
+def test_nothing_is_replaced_unless_told(here):
+    fit()
+    before = (here / "model.skops").read_bytes()
+    refused(run("fit", "train.csv", "--target", "buys"), "model.skops is there already")
+    assert (here / "model.skops").read_bytes() == before
+    fit("--force", "--seed", 1)
+    assert (here / "model.skops").read_bytes() != before
+    assert run("predict", "model.skops", "new.csv").exit_code == 0
+    refused(run("predict", "model.skops", "new.csv"), "predictions.csv is there already")
+    refused(run("fit", "train.csv", "--output", "nowhere/m.skops"), "no folder nowhere")
+    refused(run("fit", "train.csv", "--output", "."), "folder")
+
+
+def test_mistakes_of_fit_are_one_line(here):
+    refused(run("fit", "absent.csv"), "there is no file")
+    refused(run("fit", "train.csv", "--target", "bys"), "did you mean buys")
+    refused(run("fit", "train.csv", "--method", "Magic"), "there is no method 'Magic'")
+    refused(run("fit", "train.csv", "--gamma", "-1"), "--gamma must be a positive number")
+    refused(run("fit", "train.csv", "--C", "0"), "--C must be a positive number")
+    refused(run("fit", "train.csv", "--task", "clustering"), "task must be one of")
+    odd = run("fit", "train.csv", "--width", 31)
+    refused(odd, "must be even")
+    assert not odd.stdout
+    refused(run("fit", "train.csv", "--width", 10**9), "--width must be at most 1000000")
+    refused(run("fit", "train.csv", "--method", "Mercer"), "did you mean MercerFeatures?")
+    table(60).assign(since=pd.date_range("2020-01-01", periods=60)).to_csv("dated.csv")
+    refused(run("fit", "dated.csv", "--target", "since"), "the target 'since' holds dates")
+    refused(
+        run("fit", "iris", "--width", 500, "--method", "LandmarkSimilarities"), "500 landmarks"
+    )
+    assert not (here / "model.skops").exists()
+
+
+def test_onnx(here):
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    fit("--onnx", "model.onnx")
+    run("predict", "model.skops", "new.csv")
+    new = pd.read_csv("new.csv", dtype={"code": str})
+    session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    inputs = {
+        variable.name: new[[variable.name]].to_numpy(np.float64)
+        if variable.type == "tensor(double)"
+        else new[[variable.name]].astype(object).fillna("").to_numpy(object)
+        for variable in session.get_inputs()
+    }
+    label, _ = session.run(None, inputs)
+    assert label.tolist() == pd.read_csv("predictions.csv")["prediction"].tolist()
+
+
+def test_onnx_is_refused_before_training(here, monkeypatch):
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    monkeypatch.setattr("bochner.models.training.train", None)
+    dated = table(60)
+    dated.insert(0, "since", pd.date_range("2020-01-01", periods=60))
+    dated.to_csv("dated.csv", index=False)
+    result = run("fit", "dated.csv", "--onnx", "m.onnx")
+    refused(result, "columns of dates", "cannot be written as ONNX")
+    assert "MercerFeatures" not in result.stderr
+    assert not result.stdout
+    network = ("--method", "ConvolutionalKernelNetwork", "--width", 32)
+    refused(run("fit", "digits", *network, "--onnx", "m.onnx"), "ConvolutionalKernelNetwork")
+
+
+def test_onnx_that_cannot_be_is_one_line(here, monkeypatch):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    refused(run("fit", "train.csv", "--onnx", "m.onnx"), "pip install 'bochner[onnx]'")
+    assert not (here / "model.skops").exists()
