@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bochner.records.statistics import format_mean
+
 MISSING = "–"  # noqa: RUF001
 
 
@@ -40,12 +42,8 @@ def score_text(score: Any, error: Any = None, unit: str = "") -> str:
     >>> score_text(97.312, 0.2, "%"), score_text(0.87), score_text(None)
     ('97.31 ± 0.20', '0.870', '–')
     """  # noqa: RUF002
-    value, spread = number(score), number(error)
-    if value is None:
-        return MISSING
-    digits = 2 if unit == "%" else 3
-    text = f"{value:.{digits}f}"
-    return text if spread is None else f"{text} ± {spread:.{digits}f}"
+    form = ".2f" if unit == "%" else ".3f"
+    return format_mean(number(score), number(error), form, missing=MISSING)
 
 
 def seconds_text(seconds: Any) -> str:

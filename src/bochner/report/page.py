@@ -10,13 +10,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bochner.records.files import writing_whole
 from bochner.report.charts import Figure
 from bochner.report.comparison import comparison_view
 from bochner.report.numbers import finite, seconds_text, shortened
@@ -72,18 +71,10 @@ def write_page(document: Mapping[str, Any], path: str | Path) -> Path:
     True
     """
     path = Path(path)
-    text = render_page(document)
+    page = render_page(document).encode()  # no translation of line ends, which hashes would notice
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        # No translation of line ends: the scripts are known by the hash of their bytes.
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    with writing_whole(path) as file:
+        file.write(page)
     return path
 
 
