@@ -91,11 +91,7 @@ def harmonic_on_sphere(
 
 
 def checkerboard_on_sphere(
-    X: Any,
-    y: ArrayLike,
-    *,
-    kind: str = "sphere",
-    view: tuple[float, float] = (25.0, 30.0),
+    X: Any, y: ArrayLike, *, kind: str = "sphere", view: tuple[float, float] = (25.0, 30.0)
 ) -> Figure:
     """Rows of two classes on the sphere, such as :func:`bochner.data.checkerboard_sphere`.
 

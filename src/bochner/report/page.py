@@ -11,7 +11,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -116,13 +117,20 @@ def render_page(document: Mapping[str, Any]) -> str:
     )
 
 
-def _environment() -> Environment:
+@contextmanager
+def needing(package: str) -> Iterator[None]:
+    """Say how to install a package where it is missing."""
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        yield
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "the page needs the package jinja2: pip install bochner[cli]"
+            f"the page needs the package {package}: pip install bochner[cli]"
         ) from error
+
+
+def _environment() -> Environment:
+    with needing("jinja2"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
     environment = Environment(
         loader=PackageLoader("bochner.report"),
         autoescape=True,
@@ -150,12 +158,8 @@ def _source(environment: Environment, name: str) -> str:
 
 def _plotly() -> str:
     """plotly.js, as it may stand between script tags."""
-    try:
+    with needing("plotly"):
         from plotly.offline import get_plotlyjs
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "the page needs the package plotly: pip install bochner[cli]"
-        ) from error
     text: str = get_plotlyjs()
     # Either would end the script, or hide its end; in strings the backslash changes nothing.
     return text.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -138,19 +138,16 @@ CONVERTERS: dict[type, Converter] = MAPS | {
     LinearSVC: _linear,
     RidgeClassifier: _linear,
     KernelRidge: Converter(heads.write_kernel_ridge, _one_number, kernels.kernel_of),
+    DaysSinceEpoch: Converter(preparation.write_dates, check=preparation.write_dates),
     TransformedTargetRegressor: Converter(
         heads.write_kernel_ridge, _one_number, heads.check_scaled_target
     ),
 }
-# Ours, with a better reason than that nobody has written it.
-REFUSED: dict[type, Callable[[Any], None]] = {DaysSinceEpoch: preparation.refuse_dates}
 
 
 def check_estimator(estimator: Any) -> None:
     """An error where an estimator of ours has no entry, or its entry refuses it."""
     kind = type(estimator)
-    if kind in REFUSED:
-        REFUSED[kind](estimator)
     if kind in CONVERTERS:
         CONVERTERS[kind].check(estimator)
     elif kind.__module__.startswith("bochner."):

@@ -20,11 +20,9 @@ def check_one_hot(model: Any) -> None:
         raise not_convertible(f"OneHotEncoder with drop={model.drop!r}")
 
 
-def refuse_dates(model: Any) -> None:
-    raise not_convertible(
-        "columns of dates (DaysSinceEpoch)",
-        ": leave them out of the data, or make numbers of them",
-    )
+def write_dates(*_: Any) -> str:
+    hint = ": leave them out of the data, or make numbers of them"
+    raise not_convertible("columns of dates (DaysSinceEpoch)", hint)
 
 
 def write_imputer(graph: Graph, x: str, model: Any) -> str:

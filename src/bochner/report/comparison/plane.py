@@ -98,7 +98,7 @@ def potential_figure(plane: Mapping[str, Any]) -> Figure | None:
     if not potential:
         return None
     x, y = potential["frequency_x"], potential["frequency_y"]
-    names = [f"frequency along {name}" for name in plane.get("names", ("x", "y"))]
+    first, second = (f"frequency along {name}" for name in plane.get("names", ("x", "y")))
     colours = {
         "colorscale": [[0, "@heat-0"], [0.4, "@heat-1"], [1, "@heat-2"]],
         "colorbar": COLOUR_BAR,
@@ -115,7 +115,7 @@ def potential_figure(plane: Mapping[str, Any]) -> Figure | None:
         "potential",
         "The Fourier potential",
         f"Map of the potential over frequencies, {len(chosen.get('x') or [])} chosen ones marked.",
-        {"data": traces, "layout": _square(*names, x, y)},
+        {"data": traces, "layout": _square(first, second, x, y)},
         "Peaks are frequencies at which the weighted rows add up."
         + " Rings are the frequencies that were chosen." * bool(chosen.get("x")),
         square=True,
