@@ -190,7 +190,7 @@ def test_mistakes_of_predict_are_one_line(here):
     refused(run("predict", "model.skops", "wrong.csv"), "'age' should hold numbers", "'old'")
     refused(run("predict", "model.skops", "header.csv"), "no rows")
     refused(run("predict", "model.skops", "empty.csv"), "is empty")
-    refused(run("predict", "model.skops", "absent.csv"), "there is no file 'absent.csv'")
+    refused(run("predict", "model.skops", "absent.csv"), "no dataset 'absent.csv'")
     refused(run("predict", "model.skops", "array.npz"), "takes columns by name")
     refused(run("predict", "damaged.skops", "new.csv"), "damaged")
     refused(run("predict", "new.csv", "new.csv"), "not a model file")

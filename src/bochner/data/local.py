@@ -1,7 +1,8 @@
 """Datasets in files of the user's own, in the folder named by ``BOCHNER_DATA``.
 
 Nothing is downloaded here; what :mod:`bochner.data.download` has put into its cache is found
-after what is in the folder. Each file is a NumPy archive without pickles:
+after what is in the folder. A file that is in neither is a FileNotFoundError. Each is a NumPy
+archive without pickles:
 
 =================  =====================================================================
 adult.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``
@@ -133,11 +134,6 @@ def load_local(name: str) -> LocalDataset:
         The pairs of digits are one pool of MNIST's training and test images, all of the lower
         digit (-1) before all of the higher (+1).
 
-    Raises
-    ------
-    FileNotFoundError
-        When the folder or the file is not there.
-
     Examples
     --------
     >>> from bochner.data.local import load_local
@@ -161,11 +157,6 @@ def load_pair(name: str) -> LocalDataset:
     name : {"mnist17", "mnist49", "mnist56", "cifar_plane_bird", "cifar_auto_truck", \
             "cifar_dog_frog", "cifar_auto_ship", "cifar_auto_deer"}
         Which two; the class that is named first has the label -1.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder or the file is not there.
     """
     if name not in PAIRS:
         raise ValueError(f"unknown pair {name!r}; there are {', '.join(PAIRS)}.")
@@ -185,11 +176,6 @@ def load_mnist() -> LocalDataset:
     """All ten digits of MNIST: 60000 rows to train, 10000 to test; labels 0 to 9.
 
     Pixels are divided by 255, and the mean of the training rows is subtracted. float32.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder or the file is not there.
     """
     X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
     X, X_test = _centred(X, X_test, 255)
@@ -201,11 +187,6 @@ def load_cifar10_hog() -> LocalDataset:
 
     50000 rows to train, 10000 to test, 512 columns. The mean of the training rows is subtracted.
     float32.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder or the file is not there.
     """
     X, y, X_test, y_test = _read("cifar10_hog.npz", *_FOUR_ARRAYS)
     X, X_test = _centred(X, X_test, 1)
@@ -225,11 +206,6 @@ def load_images(name: str) -> LocalDataset:
     -------
     LocalDataset
         `X_train` and `X_test` are uint8, of shape (n, 28, 28) or (n, 32, 32, 3).
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder or the file is not there.
     """
     if name not in IMAGES:
         raise ValueError(f"unknown images {name!r}; there are {', '.join(IMAGES)}.")
@@ -256,11 +232,6 @@ def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0
         Share of the rows to test on.
     random_state : int, default=0
         Decides the split.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder or the file is not there.
     """
     if name not in REGRESSION:
         raise ValueError(f"unknown dataset {name!r}; there are {', '.join(REGRESSION)}.")
@@ -282,11 +253,6 @@ def load_yearmsd() -> LocalDataset:
     """YearPredictionMSD: the year of a song from 90 numbers; the fixed split of its home.
 
     463715 rows to train and 51630 to test, as they are in the file; targets are float64.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder or the file is not there.
     """
     X, y, X_test, y_test = _read("yearmsd.npz", *_FOUR_ARRAYS)
     return LocalDataset("yearmsd", X, y.astype(np.float64), X_test, y_test.astype(np.float64))

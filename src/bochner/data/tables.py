@@ -167,8 +167,8 @@ def _existing(source: str | Path) -> Path:
         close = difflib.get_close_matches(str(source), BUNDLED, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""
         raise TableError(
-            f"there is no file {str(source)!r} and no dataset {str(source)!r}{meant}; what can be "
-            f"read is {describe_formats()}, and the datasets {', '.join(BUNDLED)}."
+            f"there is no file and no dataset {str(source)!r}{meant}; what can be read is "
+            f"{describe_formats()}, and the datasets {', '.join(BUNDLED)}."
         )
     return path
 

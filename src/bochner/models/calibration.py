@@ -1,7 +1,8 @@
-r"""Probabilities of classes out of the scores of a machine.
+r"""Probabilities of classes out of the scores of a linear model.
 
-Support vector and ridge machines give scores, not probabilities. A logistic regression of the
-labels on the scores of rows that took no part in training turns one into the other,
+Support vector machines and ridge classifiers give scores, not probabilities. A logistic
+regression of the labels on the scores of rows that took no part in training turns one into the
+other,
 
 .. math:: P(y = c \mid s) \propto \exp(a_c \cdot s + b_c)
 
@@ -27,11 +28,11 @@ def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
     Parameters
     ----------
     scores : array of shape (n,) or (n, k)
-        Of rows that the machine was not trained with.
+        Of rows that the model was not trained with.
     y : array of shape (n,)
         Their labels.
     classes : array
-        All classes, in the order of the machine.
+        All classes, in the order of the model.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
 
 
 def probabilities(scores: Any, calibration: Mapping[str, Any]) -> Floats:
-    """Probabilities of the classes, a row for every row of scores.
+    """Probabilities of the classes, one row for every row of scores.
 
     Parameters
     ----------

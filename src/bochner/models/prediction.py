@@ -117,10 +117,10 @@ def predict_file(
         raise TableError(f"the file {source} has no rows.")
     summary.notes += [note.rstrip(".") for note in file_notes]
     if score is not None:
-        summary.notes += score.notes
-        if score.value is not None:
-            summary.measure, summary.score = measure, score.value
-            summary.n_scored = score.n_rows
+        summary.notes += score.notes()
+        summary.score = score.value()
+    if score is not None and summary.score is not None:
+        summary.measure, summary.n_scored = measure, score.n_rows
     return summary
 
 

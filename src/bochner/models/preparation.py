@@ -226,7 +226,7 @@ class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find mean and scale."""
-        # converted to floats a few rows at a time: images are often of one byte a pixel
+        # converted to floats a few rows at a time: images are often of one byte per pixel
         X = self._validate(X, reset=True, dtype="numeric")
         total = squares = 0.0
         count = 0

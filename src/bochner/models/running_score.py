@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from bochner.records.wording import counted
 
 
 class RunningScore(ABC):
-    """A score to which rows are added. `value` is None where it cannot be told."""
+    """A score to which rows are added."""
 
     n_rows = 0
 
@@ -22,59 +22,31 @@ class RunningScore(ABC):
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
         """Count rows whose labels are known."""
 
-    @property
+    @abstractmethod
+    def value(self) -> float | None:
+        """The score of all rows so far; None where it cannot be told."""
+
     @abstractmethod
     def notes(self) -> list[str]:
         """Sentences for the user."""
 
-    @property
-    @abstractmethod
-    def value(self) -> float | None:
-        """The score of the rows so far."""
 
+class _Accuracy(RunningScore):
+    """The share of labels that are right: of all rows, or the mean of the shares of each class."""
 
-class Accuracy(RunningScore):
-    """The share of labels that are right: of all rows, or the mean of the shares of each class.
-
-    Parameters
-    ----------
-    classes : sequence
-        Those that the model knows.
-    balanced : bool, default=False
-        Whether every class weighs the same.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.models.running_score import Accuracy
-    >>> score = Accuracy(["a", "b"], balanced=True)
-    >>> score.add(np.array(["a", "a", "a", "b"]), np.array(["a", "a", "a", "a"]))
-    >>> score.value
-    0.5
-    """
-
-    def __init__(self, classes: Sequence[Any], balanced: bool = False) -> None:
-        self._known = {class_text(value) for value in classes}
+    def __init__(self, classes: Sequence[Any], balanced: bool) -> None:
+        self._known = {_class_text(value) for value in classes}
         self._balanced = balanced
         self._rows: Counter[str] = Counter()
         self._right: Counter[str] = Counter()
 
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
-        labels = [class_text(value) for value in truth]
-        self._rows.update(labels)
+        labels = [_class_text(value) for value in truth]
         pairs = zip(labels, predicted, strict=True)
-        self._right.update(label for label, found in pairs if label == class_text(found))
+        self._rows.update(labels)
+        self._right.update(label for label, found in pairs if label == _class_text(found))
         self.n_rows += len(labels)
 
-    @property
-    def notes(self) -> list[str]:
-        unknown = sum(count for label, count in self._rows.items() if label not in self._known)
-        if not unknown:
-            return []
-        verb = "is" if unknown == 1 else "are"
-        return [f"{counted(unknown, 'row')} {verb} of classes that the model never saw"]
-
-    @property
     def value(self) -> float | None:
         if not self.n_rows:
             return None
@@ -82,37 +54,28 @@ class Accuracy(RunningScore):
             return self._right.total() / self.n_rows
         return float(np.mean([self._right[label] / n for label, n in self._rows.items()]))
 
+    def notes(self) -> list[str]:
+        unknown = sum(count for label, count in self._rows.items() if label not in self._known)
+        verb = "is" if unknown == 1 else "are"
+        note = f"{counted(unknown, 'row')} {verb} of classes that the model never saw"
+        return [note] if unknown else []
 
-class Determination(RunningScore):
-    r"""The coefficient of determination of predicted numbers.
 
-    .. math:: R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}
-
-    The squares around the mean are merged from piece to piece without cancellation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.models.running_score import Determination
-    >>> score = Determination()
-    >>> score.add(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
-    >>> score.add(np.array([3.0]), np.array([4.0]))
-    >>> score.value
-    0.5
-    """
+class _Determination(RunningScore):
+    """The coefficient of determination; squares around the mean are merged piece by piece."""
 
     def __init__(self) -> None:
-        self._is_number = True
+        self._are_numbers = True
         self._mean = self._spread = self._errors = 0.0
         self._lowest, self._highest = np.inf, -np.inf
 
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
-        if not self._is_number or not len(truth):
+        if not len(truth):
             return
         try:
             y = np.asarray(truth).astype(np.float64)
         except (TypeError, ValueError):
-            self._is_number = False
+            self._are_numbers = False
             return
         mean, n = float(y.mean()), len(y)
         step, share = mean - self._mean, n / (self.n_rows + n)
@@ -123,23 +86,13 @@ class Determination(RunningScore):
         self._highest = max(self._highest, float(y.max()))
         self.n_rows += n
 
-    @property
-    def notes(self) -> list[str]:
-        no_numbers = "the target of these rows does not hold numbers: no score"
-        return [] if self._is_number else [no_numbers]
-
-    @property
     def value(self) -> float | None:
-        if not self._is_number or not self._lowest < self._highest:
-            return None
-        return 1 - self._errors / self._spread
+        varies = self._lowest < self._highest
+        return 1 - self._errors / self._spread if self._are_numbers and varies else None
 
-
-_SCORES: dict[str, Callable[[Sequence[Any]], RunningScore]] = {
-    "accuracy": Accuracy,
-    "balanced-accuracy": lambda classes: Accuracy(classes, balanced=True),
-    "R2": lambda classes: Determination(),
-}
+    def notes(self) -> list[str]:
+        note = "the target of these rows does not hold numbers: no score"
+        return [] if self._are_numbers else [note]
 
 
 def running_score(measure: str, classes: Sequence[Any] = ()) -> RunningScore | None:
@@ -150,20 +103,26 @@ def running_score(measure: str, classes: Sequence[Any] = ()) -> RunningScore | N
     measure : {"accuracy", "balanced-accuracy", "R2"}
     classes : sequence
         Those that the model knows.
-    """
-    make = _SCORES.get(measure)
-    return None if make is None else make(classes)
-
-
-def class_text(value: Any) -> str:
-    """A class as text: 3.0 is the class 3, which a column with gaps makes of it.
 
     Examples
     --------
-    >>> from bochner.models.running_score import class_text
-    >>> class_text(3.0), class_text(" b"), class_text(True)
-    ('3', 'b', 'True')
+    >>> import numpy as np
+    >>> from bochner.models.running_score import running_score
+    >>> score = running_score("R2")
+    >>> score.add(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
+    >>> score.add(np.array([3.0]), np.array([4.0]))
+    >>> score.value()
+    0.5
     """
+    if measure == "R2":
+        return _Determination()
+    if measure in ("accuracy", "balanced-accuracy"):
+        return _Accuracy(classes, balanced=measure == "balanced-accuracy")
+    return None
+
+
+def _class_text(value: Any) -> str:
+    """A class as text: 3.0 is the class 3, which a column with gaps makes of it."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()

@@ -29,69 +29,33 @@ Piece = tuple[Any, Any]  # rows, and their labels or None
 
 @dataclass(frozen=True)
 class Request:
-    """What a table is read for.
+    """What a table is read for."""
 
-    Attributes
-    ----------
-    target : str or None
-        The column or array of labels, by name or position; None for the usual one.
-    max_rows : int or None
-        Of more rows than this, so many are drawn at random.
-    random_state : int
-        Decides which.
-    image_shape : tuple (height, width, channels), "auto" or None
-        What the user says that every row is an image of.
-    """
-
-    target: str | None = None
-    max_rows: int | None = None
-    random_state: int = 0
-    image_shape: ImageShape = "auto"
+    target: str | None = None  # the labels, by name or position; None for the usual ones
+    max_rows: int | None = None  # of more rows than this, so many are drawn at random
+    random_state: int = 0  # decides which
+    image_shape: ImageShape = "auto"  # what the user says that every row is an image of
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What came out of a file, before the target was looked at.
+    """What came out of a file, before the target was looked at."""
 
-    Attributes
-    ----------
-    X : DataFrame, ndarray or CSR matrix of shape (n, d)
-    y : Series or ndarray of shape (n,)
-    target : str or None
-        Name of the labels, where they have one.
-    n_rows_in_file : int
-    notes : tuple of str
-        Sentences for the user.
-    image_shape : tuple (height, width, channels) or None
-        What the file says that every row is an image of.
-    """
-
-    X: Any
-    y: Any
-    target: str | None
+    X: Any  # DataFrame, ndarray or CSR matrix of shape (n, d)
+    y: Any  # Series or ndarray of shape (n,)
+    target: str | None  # the name of the labels, where they have one
     n_rows_in_file: int
-    notes: tuple[str, ...] = ()
-    image_shape: Shape | None = None
+    notes: tuple[str, ...] = ()  # sentences for the user
+    image_shape: Shape | None = None  # what the file says that every row is an image of
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model expects of the rows that it predicts.
+    """What a model expects of the rows that it predicts."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names, where the columns have any.
-    text_columns : frozenset of str
-        Columns to be read as text, also where all of it is digits.
-    target : str or None
-        The name of what is predicted: those labels are split off where they are there.
-    image_shape : tuple (height, width, channels) or None
-    """
-
-    columns: tuple[str, ...] = ()
-    text_columns: frozenset[str] = frozenset()
-    target: str | None = None
+    columns: tuple[str, ...] = ()  # names, where the columns have any
+    text_columns: frozenset[str] = frozenset()  # those that are text, also where it is digits
+    target: str | None = None  # labels of this name are split off, where they are there
     image_shape: Shape | None = None
 
 
