@@ -64,11 +64,11 @@ def seconds_text(seconds: Any) -> str:
             scale, unit = (1e3, "ms") if value >= 0.9995e-3 else (1e6, "µs")
         scaled = value * scale
         return f"{scaled:.1f} {unit}" if 0 < scaled < 9.95 else f"{scaled:.0f} {unit}"
-    whole = round(value)
-    big, small = (divmod(whole, 60), ("min", "s"))
+    whole, units = round(value), ("min", "s")
     if whole >= 3600:
-        big, small = divmod(round(whole / 60), 60), ("h", "min")
-    return f"{big[0]} {small[0]}" + (f" {big[1]} {small[1]}" if big[1] else "")
+        whole, units = round(whole / 60), ("h", "min")
+    long, rest = divmod(whole, 60)
+    return f"{long} {units[0]}" + (f" {rest} {units[1]}" if rest else "")
 
 
 def value_text(value: Any) -> str:
