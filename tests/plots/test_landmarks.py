@@ -36,6 +36,16 @@ def test_similarity_maps(plane):
     assert decision[6, 11] > decision[6, 0]  # the class of the right half is on the right
 
 
+def test_rows_in_the_order_of_their_classes(rng):
+    """Of many rows the first are drawn, be they of one class."""
+    X = rng.uniform(-1, 1, size=(900, 2))
+    X = X[np.argsort(X[:, 0])]
+    y = np.where(X[:, 0] > 0, 1, -1)
+    figure = similarity_maps([fitted(X, y, 2)], X, y, 5)
+    drawn = [len(collection.get_offsets()) for collection in figure.axes[2].collections]
+    assert drawn == [400, 0]
+
+
 def test_wrong_maps(plane):
     X, y = plane
     with pytest.raises(ValueError, match="rows must have at least one map"):

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from mpl_toolkits.mplot3d import Axes3D
 
 from bochner.plots import checkerboard_on_sphere, harmonic_on_sphere
-from tests.plots.test_margin import saves
+from tests.plots.pictures import saves
 
 
 def wave(points):
@@ -132,7 +132,10 @@ def test_only_the_near_side_of_the_ball_is_drawn(rng, calls, tmp_path):
         (lambda: harmonic_on_sphere(wave, kind="3d"), r"kind must be one of \['map', 'sphere'\]"),
         (lambda: harmonic_on_sphere(wave, titles=["a", "b"]), "functions and titles .* 1 and 2"),
         (lambda: harmonic_on_sphere([]), "functions and titles .* got 0 and 0"),
-        (lambda: harmonic_on_sphere(lambda p: p), r"function\(points\) must have one value a po"),
+        (
+            lambda: harmonic_on_sphere(lambda p: p),
+            r"function\(points\) must have one value per po",
+        ),
         (lambda: harmonic_on_sphere(lambda p: p[:, 0] * np.nan), r"function\(points\) must be fi"),
         (lambda: harmonic_on_sphere(wave, resolution=0), "resolution must be .* got 0"),
     ],

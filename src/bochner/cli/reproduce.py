@@ -6,8 +6,7 @@ import difflib
 import os
 import shlex
 import time
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bochner.cli.console import console, errors, fail
+from bochner.records.cells import Notebook
+from bochner.records.run import Run
+from bochner.records.sections import as_text
 
 if TYPE_CHECKING:
-    from bochner.papers.study import Study
+    from bochner.papers.study import Request, Study
+    from bochner.records.cells import Cell, Result
 
 FOLDER = Path("bochner-results")
 DEVICE_BUDGET = 2**33  # bytes of scratch memory on a device
@@ -43,6 +46,14 @@ def reproduce(
     tasks: Annotated[
         str | None,
         typer.Option(help="Only these, separated by commas; default: all.", show_default=False),
+    ] = None,
+    widths: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers of columns, frequencies or maps, separated by commas; default: as "
+            "planned.",
+            show_default=False,
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that measure.")] = 1,
     resume: Annotated[
@@ -73,12 +84,14 @@ def reproduce(
         typer.Option(help="cpu, or a device of PyTorch such as cuda; only networks can use it."),
     ] = "cpu",
 ) -> None:
-    """Rebuild a table or figure of a paper, beside the published figures.
+    """Rebuild a table or figure of a paper, beside the published numbers.
 
-    What was measured is kept: the same command started again goes on where it stopped.
+    What was measured is kept: the same command started again goes on where it stopped. A cell
+    that fails is reported, and does not stop the others.
     """
     # Imported here: other commands need none of it.
-    from bochner.papers.study import STUDIES
+    from bochner.papers.registry import STUDIES
+    from bochner.papers.study import Request
 
     if show_list or study is None:
         for line in _listing(list(STUDIES.values())):
@@ -100,111 +113,87 @@ def reproduce(
     folder = output or FOLDER / (study + "-quick" * quick)
     if folder.exists() and not folder.is_dir():
         fail(f"--output must be a folder, got the file {str(folder)!r}")
-    if device != "cpu":
-        chosen = _on_device(chosen, device)
-    options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--jobs": jobs * (jobs > 1)}
-    options["--device"] = device if device != "cpu" else None
+    request = Request(
+        _tasks(chosen, tasks, quick),
+        seeds or (chosen.quick_seeds if quick else chosen.seeds),
+        quick,
+        _widths(chosen, widths),
+    )
+    measure = chosen.measure if device == "cpu" else _on_device(chosen, device)
+    tasks_found, left_out = chosen.find_data(request.tasks, offline, _say)
+    request = replace(request, tasks=tasks_found)
+    for line in left_out:
+        _line(f"Left out: {line}")
+    if not request.tasks:
+        fail(f"{study} has no data; set BOCHNER_DATA or --data to the folder of the data files")
+    run = Run(measure, Notebook(resume or folder / "cells.jsonl"), jobs, _say)
+    _introduce(chosen, quick, run)
+    options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
+    options |= {"--jobs": jobs * (jobs > 1), "--device": device if device != "cpu" else None}
     command = f"bochner reproduce {study}" + "".join(
         f" {name}" if value is True else f" {name} {shlex.quote(str(value))}"
         for name, value in options.items()
         if value
     )
-    _run(
-        chosen, _tasks(chosen, tasks, quick), quick, seeds, jobs, resume, folder, offline, command
-    )
+    _report(chosen, request, run, left_out, folder, command, device)
 
 
-def _run(
-    study: Study,
-    tasks: tuple[str, ...],
-    quick: bool,
-    seeds: int | None,
-    jobs: int,
-    resume: Path | None,
-    folder: Path,
-    offline: bool,
-    command: str,
-) -> None:
-    from bochner.papers.outcome import (
-        NO_PICTURES,
-        document,
-        draw,
-        shown_of,
-        without_empty,
-        write_outcome,
-    )
-    from bochner.papers.study import Request, find_data
-    from bochner.records.cells import Cell, Notebook, Result, run
-    from bochner.records.sections import as_text
-
-    tasks, left_out = find_data(tasks, offline, _say)
-    for line in left_out:
-        _line(f"Left out: {line}")
-    if not tasks:
-        fail(
-            f"{study.name} has no data; set BOCHNER_DATA or --data to the folder of the data files"
-        )
-    request = Request(tasks, seeds or (study.quick_seeds if quick else study.seeds), quick)
-    notebook = Notebook(resume or folder / "cells.jsonl")
-    version = f"a small version ({study.small})" if quick else "the full version"
+def _introduce(study: Study, quick: bool, run: Run) -> None:
+    """What is about to be measured, how long it takes, and what is there."""
+    version = f"a small version ({study.quick_note})" if quick else "the full version"
     duration = study.quick_time if quick else study.full_time
     _line(f"{study.paper}, {study.item}: {study.summary}", style="bold")
     elsewhere = ", minutes on a GPU" * (study.on_devices and not quick)
     _line(f"This is {version}; {duration} on 2 cores{elsewhere}.")
-    if len(notebook):
-        _line(f"{len(notebook)} finished cells in {notebook.path}")
+    if len(run.notebook):
+        _line(f"{len(run.notebook)} finished cells in {run.notebook.path}")
 
-    planned: list[Cell] = []
 
-    def measured(cells: Sequence[Cell]) -> list[Result]:
-        planned.extend(cells)
-        return run(cells, study.measure, notebook, jobs)
+def _report(
+    study: Study,
+    request: Request,
+    run: Run,
+    left_out: Sequence[str],
+    folder: Path,
+    command: str,
+    device: str,
+) -> None:
+    """Measure the cells; print, write and draw what they say."""
+    from bochner.papers.document import draw, failure_lines, make_document, write_outcome
 
     start = time.perf_counter()
-    interrupted = False
-    try:
-        study.collect(request, measured)
-    except KeyboardInterrupt:
-        interrupted = True
-    except FileNotFoundError as error:
-        fail(error)
-    except zipfile.BadZipFile as error:
-        fail(f"a data file is not a NumPy archive, or is cut short: {error}")
+    results = study.collect(request, run)
     elapsed = time.perf_counter() - start
-    results = [notebook[cell] for cell in dict.fromkeys(planned) if cell in notebook]
-    shown = shown_of(study, results)
-    if not shown:
-        fail("interrupted before there was anything to show", 130)
-    sections = study.sections(shown)
-    _line(f"\n{as_text(sections)}")
-
-    notes = []
-    if quick:
-        notes = [f"A small version: {study.small}. It decides little about what the paper claims."]
-        _line(notes[0])
-    notes += [f"Left out: {line}" for line in left_out]
-    if interrupted:
-        missing = sum(cell not in notebook for cell in planned)
-        cut = f"Interrupted: {missing} of the cells planned so far were not measured."
-        notes.append(cut)
-    pictures = draw(sections)
-    if any(s.picture and picture is None for s, picture in zip(sections, pictures, strict=True)):
-        notes.append(NO_PICTURES)
-        _line(NO_PICTURES)
-    sections, pictures = without_empty(sections, pictures)
-    made = document(study, request, results, sections, pictures, command=command, notes=notes)
-    paths = write_outcome(made, sections, pictures, folder)
-    files = [_notebook_name(notebook.path, folder), "results.json", *_page(made, folder)]
+    failures = failure_lines(run)
+    if not results:
+        if run.interrupted:
+            fail("interrupted before there was anything to show", 130)
+        fail(f"{study.name}: nothing could be measured. {' '.join(failures)}")
+    sections = study.sections(results)
+    note = f"A small version: {study.quick_note}. It decides little about what the paper claims."
+    quick = [note] * request.quick
+    for line in (f"\n{as_text(sections)}", *quick, *failures):
+        _line(line)
+    drawn, undrawn = draw(sections)
+    for line in undrawn:
+        _line(line)
+    missing = sum(cell not in run.notebook for cell in run.planned)
+    cut = f"Interrupted: {missing} of the cells planned so far were not measured."
+    notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
+    notes += [cut] * run.interrupted
+    made = make_document(study, request, run, drawn, command=command, notes=notes, device=device)
+    paths = write_outcome(made, drawn, folder)
+    files = [_notebook_name(run.notebook.path, folder), "results.json", *_page(made, folder)]
     figures = len({Path(path).stem for path in paths} - {"results"})
     files += [f"{figures} figure{'s' * (figures != 1)}"] if figures else []
     _line(f"\n{elapsed:.0f} s. Results are in {folder}: {', '.join(files)}")
-    if interrupted:
+    if run.interrupted:
         _say(f"bochner: {cut} The same command goes on from there.")
         raise typer.Exit(130)
 
 
-def _on_device(study: Study, device: str) -> Study:
-    """The study with its measurements on a device, which must be there."""
+def _on_device(study: Study, device: str) -> Callable[[Cell], Result]:
+    """The measurement on a device, which must be there."""
     if not study.on_devices:
         fail(f"{study.name} does not use a device; --device is for studies of networks")
     try:
@@ -215,7 +204,7 @@ def _on_device(study: Study, device: str) -> Study:
         fail(f"--device {device} needs PyTorch (pip install 'bochner[gpu]')")
     except (RuntimeError, AssertionError) as error:
         fail(f"--device {device} cannot be used: {str(error).splitlines()[0]}")
-    return replace(study, measure=partial(study.measure, device=device, budget=DEVICE_BUDGET))
+    return partial(study.measure, device=device, budget=DEVICE_BUDGET)
 
 
 def _notebook_name(path: Path | None, folder: Path) -> str:
@@ -230,6 +219,20 @@ def _page(made: dict[str, object], folder: Path) -> list[str]:
         _line(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
         return []
     return [write_page(made, folder / "page.html").name]
+
+
+def _widths(study: Study, text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    if not study.widths:
+        fail(f"{study.name} has no widths to choose; --widths is for other studies")
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) for part in parts):
+        fail(
+            f"--widths must be whole numbers of at least 1 ({study.widths}), separated by commas, "
+            f"got {text!r}"
+        )
+    return tuple(dict.fromkeys(map(int, parts)))
 
 
 def _tasks(study: Study, text: str | None, quick: bool) -> tuple[str, ...]:
@@ -255,7 +258,7 @@ def _say(line: str) -> None:
 
 
 def _listing(studies: list[Study]) -> list[str]:
-    """Two lines a study, for a terminal of 80 columns; the papers are headings."""
+    """Two lines per study, for a terminal of 80 columns; the papers are headings."""
     lines = ["Times on 2 cores, of the small version (--quick) and the full one; data files."]
     width = max(len(study.name) for study in studies)
     paper = None
@@ -264,7 +267,9 @@ def _listing(studies: list[Study]) -> list[str]:
             lines += ["", study.paper]
         paper = study.paper
         full = study.full_time + " (GPU: minutes)" * study.on_devices
-        files = ", ".join(name.removesuffix(".npz") for name in study.files()) or "no data files"
+        files = (
+            ", ".join(name.removesuffix(".npz") for name in study.all_files()) or "no data files"
+        )
         lines += [f"{study.name:{width}}  {study.summary}"]
         lines += [f"    quick {study.quick_time}, full {full}; {files}"]
     return lines

@@ -15,8 +15,9 @@ from bochner.compare.guarantees import balanced_error, error_rate
 from bochner.compare.plan import Setup
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
-from bochner.records.cells import Result, mean_and_error
+from bochner.records.cells import Result
 from bochner.records.provenance import machine, versions
+from bochner.records.statistics import mean_and_error
 
 
 def measure_of(setup: Setup) -> dict[str, Any]:

@@ -1,1 +1,4 @@
-"""Studies as data: what is measured, and the numbers that came out."""
+"""The tables and figures of three papers, measured again: one study, one file.
+
+:mod:`bochner.papers.registry` lists them all; ``bochner reproduce`` runs them.
+"""

@@ -4,13 +4,9 @@ Every function returns a :class:`matplotlib.figure.Figure` and touches nothing e
 opened, no global state is changed, no display is needed. ``figure.savefig("name.png")`` writes it.
 """
 
-from bochner.plots.margin import (
-    Panel,
-    decision_regions,
-    dual_weights,
-    potential_landscape,
-    rounds_figure,
-)
+from bochner.plots.decisions import decision_regions, dual_weights
+from bochner.plots.margin import Panel, rounds_figure
+from bochner.plots.potential import potential_landscape
 from bochner.plots.sphere import checkerboard_on_sphere, harmonic_on_sphere
 
 __all__ = [

@@ -1,7 +1,9 @@
-"""What all figures share: a figure without a window, colours, and checks."""
+"""What all figures share: a figure without a window, the classes of rows, grids, and checks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Float = NDArray[np.float64]
+Function = Callable[[Float], ArrayLike]
 
 # Negative and positive class: told apart by the colour-blind too, and by their shapes.
 CLASSES = (("#0072B2", "o"), ("#D55E00", "^"))
@@ -30,7 +33,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def check_points(name: str, X: Any, d: int) -> Float:
-    """Points of a space of `d` dimensions, one a row."""
+    """Points of a space of `d` dimensions, one per row."""
     points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
         raise ValueError(
@@ -43,24 +46,73 @@ def check_points(name: str, X: Any, d: int) -> Float:
 
 
 def check_values(name: str, values: Any, n: int) -> Float:
-    """One number a point."""
+    """One number per point."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,):
         raise ValueError(
-            f"{name} must have one value a point, shape ({n},), got shape {array.shape}."
+            f"{name} must have one value per point, shape ({n},), got shape {array.shape}."
         )
     return array
 
 
-def two_classes(y: ArrayLike, n: int) -> tuple[Any, NDArray[np.bool_]]:
-    """The two labels in order, and which points have the second."""
+@dataclass(frozen=True)
+class DrawnClass:
+    """A class of the rows: its name, which rows it has, and how they are drawn."""
+
+    name: str
+    rows: NDArray[np.bool_]
+    colour: str
+    marker: str
+
+
+def two_classes(y: ArrayLike, n: int) -> tuple[DrawnClass, DrawnClass]:
+    """The two classes, in the order of their labels."""
     labels = np.asarray(y)
     if labels.shape != (n,):
-        raise ValueError(f"y must have one label a point, shape ({n},), got {labels.shape}.")
+        raise ValueError(f"y must have one label per point, shape ({n},), got {labels.shape}.")
     names = np.unique(labels)
     if len(names) != 2:
         raise ValueError(f"y must have two classes to be drawn, got {names[:5]}.")
-    return names, labels == names[1]
+    first, second = (
+        DrawnClass(f"class {name}", labels == name, *look)
+        for name, look in zip(names, CLASSES, strict=True)
+    )
+    return first, second
+
+
+def scatter_classes(
+    axes: Any, points: Float, y: ArrayLike, sizes: ArrayLike = 5, opacities: ArrayLike = 0.8
+) -> None:
+    """The points in the colours and marks of their classes, with entries for the legend."""
+    sizes, opacities = (np.broadcast_to(v, len(points)) for v in (sizes, opacities))
+    for drawn in two_classes(y, len(points)):
+        axes.scatter(
+            *points[drawn.rows].T,
+            s=sizes[drawn.rows],
+            color=drawn.colour,
+            marker=drawn.marker,
+            alpha=opacities[drawn.rows],
+            linewidths=0,
+        )
+        legend_entry(axes, drawn.name, drawn.colour, drawn.marker)
+
+
+def legend_entry(axes: Any, label: str, colour: str, marker: str, edge: str | None = None) -> None:
+    """An entry for the legend: opaque and of one size, whatever the marks are."""
+    style = {"color": colour, "marker": marker, "markeredgecolor": edge or colour}
+    axes.plot([], [], linestyle="none", markersize=5, markeredgewidth=0.5, label=label, **style)
+
+
+def finish(axes: Any, title: str, letter: str) -> None:
+    """Title, names of both axes, and the legend if there is something in it."""
+    axes.set(title=title, xlabel=f"{letter} 1", ylabel=f"{letter} 2")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper right", fontsize="small", framealpha=0.9)
+
+
+def grid_points(xs: Float, ys: Float) -> Float:
+    """All pairs as rows; reshaped to ``(len(ys), len(xs))`` their values are an image."""
+    return np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
 
 
 def check_resolution(resolution: Any) -> int:

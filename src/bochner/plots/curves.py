@@ -42,7 +42,9 @@ def curves_figure(chart: Chart, title: str = "") -> Figure:
     """
     figure = new_figure(6.4, 4.2)
     axis = figure.add_subplot()
-    for number, series in enumerate(chart.series):
+    subjects = list(dict.fromkeys(series.subject for series in chart.series))
+    for series in chart.series:
+        number = subjects.index(series.subject)  # published curves look like ours
         errors = None if series.error is None else np.nan_to_num(np.asarray(series.error))
         axis.errorbar(
             series.x,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bochner.plots.canvas import (
-    CLASSES,
     DIVERGING,
     Float,
+    Function,
     check_points,
     check_resolution,
     check_values,
@@ -23,7 +23,6 @@ from bochner.plots.canvas import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Function = Callable[[Float], ArrayLike]
 KINDS = {"sphere": "3d", "map": "mollweide"}
 SMALL: dict[str, Any] = {"fontsize": "small", "ha": "center", "va": "center"}
 BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 1}
@@ -47,7 +46,7 @@ def harmonic_on_sphere(
     functions : callable or sequence of callables
         Each takes unit vectors of shape (m, 3) and returns real values of shape (m,).
     titles : sequence of str, optional
-        One a function.
+        One per function.
     kind : {"sphere", "map"}, default="sphere"
         The ball as seen from a point, which hides the back; or all of it in Mollweide's
         projection, whose areas are true.
@@ -77,23 +76,22 @@ def harmonic_on_sphere(
     projection, count = _projection(kind), check_resolution(resolution)
     wide = kind == "map"
     figure = new_figure((5.2 if wide else 3.4) * len(several) + 0.8, 3.4)
+    longitude, latitude = _edges(count)
     for position, (function, name) in enumerate(zip(several, names, strict=True), start=1):
         axes = figure.add_subplot(1, len(several), position, projection=projection)
-        draw = _draw_map if wide else _draw_ball
-        colours = draw(axes, function, count)
+        values = _values(function, longitude, latitude)
+        if wide:
+            colours = _draw_map(axes, longitude, latitude, values)
+        else:
+            colours = _draw_ball(axes, longitude, latitude, values)
+            _look(axes, view)
         axes.set_title(name)
         figure.colorbar(colours, ax=axes, shrink=0.7, pad=0.04 if wide else 0.0, label="value")
-        if not wide:
-            _look(axes, view)
     return figure
 
 
 def checkerboard_on_sphere(
-    X: Any,
-    y: ArrayLike,
-    *,
-    kind: str = "sphere",
-    view: tuple[float, float] = (25.0, 30.0),
+    X: Any, y: ArrayLike, *, kind: str = "sphere", view: tuple[float, float] = (25.0, 30.0)
 ) -> Figure:
     """Rows of two classes on the sphere, such as :func:`bochner.data.checkerboard_sphere`.
 
@@ -122,7 +120,7 @@ def checkerboard_on_sphere(
     2
     """
     points = check_points("X", X, 3)
-    names, second = two_classes(y, len(points))
+    classes = two_classes(y, len(points))
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     if not (lengths > 0).all():
         raise ValueError("X must have no row of zeros to be drawn on a sphere, got one.")
@@ -131,44 +129,31 @@ def checkerboard_on_sphere(
     figure = new_figure(6.4, 3.8) if kind == "map" else new_figure(4.6, 4.4)
     axes: Any = figure.add_subplot(projection=projection)
     if kind == "map":
-        shown, drawn = np.ones(len(points), bool), _angles(points)
+        shown, places = np.ones(len(points), bool), _angles(points)
         _degrees(axes)
     else:
-        shown, drawn = points @ _eye(view) >= 0, points
+        shown, places = points @ _eye(view) >= 0, points
         # Matplotlib would sort the ball and the points by their middles.
         axes.computed_zorder = False
         ball = np.moveaxis(_directions(*np.meshgrid(*_edges(60))), -1, 0)
         axes.plot_surface(*ball, color="0.93", shade=False, linewidth=0, zorder=0)
         _look(axes, view)
-    for name, mine, (colour, marker) in zip(names, (~second, second), CLASSES, strict=True):
-        axes.scatter(
-            *drawn[mine & shown].T,
-            s=9,
-            color=colour,
-            marker=marker,
-            linewidths=0,
-            alpha=0.85,
-            label=f"class {name}",
-        )
+    for drawn in classes:
+        look = {"color": drawn.colour, "marker": drawn.marker, "label": drawn.name}
+        axes.scatter(*places[drawn.rows & shown].T, s=9, linewidths=0, alpha=0.85, **look)
     figure.legend(loc="outside lower center", ncols=2, fontsize="small", markerscale=2)
     return figure
 
 
-# --------------------------------------------------------------------------- drawing on axes
-
-
-def _draw_ball(axes: Any, function: Function, count: int) -> Any:
+def _draw_ball(axes: Any, longitude: Float, latitude: Float, values: Float) -> Any:
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    longitude, latitude = _edges(count)
-    corners = _directions(*np.meshgrid(longitude, latitude))
-    values = _values(function, _middles(longitude), _middles(latitude))
     limit = symmetric_limit(values)
     colours = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     axes.plot_surface(
-        *np.moveaxis(corners, -1, 0),
+        *np.moveaxis(_directions(*np.meshgrid(longitude, latitude)), -1, 0),
         facecolors=colours.to_rgba(values),
         rstride=1,
         cstride=1,
@@ -179,34 +164,28 @@ def _draw_ball(axes: Any, function: Function, count: int) -> Any:
     return colours
 
 
-def _draw_map(axes: Any, function: Function, count: int) -> Any:
-    longitude, latitude = _edges(count)
-    values = _values(function, _middles(longitude), _middles(latitude))
+def _draw_map(axes: Any, longitude: Float, latitude: Float, values: Float) -> Any:
     limit = symmetric_limit(values)
-    mesh = axes.pcolormesh(
-        longitude, latitude, values, cmap=DIVERGING, vmin=-limit, vmax=limit, rasterized=True
-    )
+    colours = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit}
     _degrees(axes)
-    return mesh
+    return axes.pcolormesh(longitude, latitude, values, rasterized=True, **colours)
 
 
 def _values(function: Function, longitude: Float, latitude: Float) -> Float:
-    directions = _directions(*np.meshgrid(longitude, latitude)).reshape(-1, 3)
-    values = check_values("function(points)", function(directions), len(directions))
+    """In the middles of the cells between longitudes and latitudes."""
+    middles = [(edges[1:] + edges[:-1]) / 2 for edges in (longitude, latitude)]
+    directions = _directions(*np.meshgrid(*middles))
+    values = check_values(
+        "function(points)", function(directions.reshape(-1, 3)), directions[..., 0].size
+    )
     if not np.isfinite(values).all():
         raise ValueError("function(points) must be finite, got NaN or infinity.")
-    return values.reshape(len(latitude), len(longitude))
+    return values.reshape(directions.shape[:2])
 
 
 def _directions(longitude: Float, latitude: Float) -> Float:
-    return np.stack(
-        [
-            np.cos(latitude) * np.cos(longitude),
-            np.cos(latitude) * np.sin(longitude),
-            np.sin(latitude),
-        ],
-        axis=-1,
-    )
+    radius, height = np.cos(latitude), np.sin(latitude)
+    return np.stack([radius * np.cos(longitude), radius * np.sin(longitude), height], axis=-1)
 
 
 def _angles(points: Float) -> Float:
@@ -223,10 +202,6 @@ def _eye(view: tuple[float, float]) -> Float:
     """The direction of the point of view."""
     elevation, azimuth = np.deg2rad(view)
     return _directions(np.asarray(azimuth), np.asarray(elevation))
-
-
-def _middles(edges: Float) -> Float:
-    return (edges[1:] + edges[:-1]) / 2
 
 
 def _projection(kind: str) -> str:

@@ -1,21 +1,16 @@
-"""Studies cut into cells: measured once, kept on file, shown as tables of plain text.
+"""Cells, what is measured, and results: kept on file, so that nothing is measured twice.
 
 One *cell* is one method at one width on one task with one seed. Cells are independent of each
-other. A :class:`Notebook` writes each down as soon as it is done, so that a study that was
-stopped, started again, does only what is missing.
+other. A :class:`Notebook` writes each result down as soon as it is there, so that a run that was
+stopped and is started again does only what is missing.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import sys
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -61,9 +56,10 @@ class Cell:
 class Result:
     """What came out of a cell.
 
-    `score` is of the test rows: the share classified rightly, or R2. `fit` is the time in seconds
-    that the feature map needs to learn from all training rows, `seconds` that of everything, with
-    all choices made on held-out rows. `details` has what was chosen, and other figures.
+    `score` is on the test rows: the share classified correctly, or R2. `fit` is the time in
+    seconds that the feature map needs to learn from all training rows, `seconds` that of
+    everything, with all choices made on held-out rows. `details` has what was chosen, and other
+    numbers.
     """
 
     cell: Cell
@@ -74,13 +70,13 @@ class Result:
 
 
 class Notebook:
-    """Results on file, one a line: what has been measured is not measured again.
+    """Results on file, one per line: what has been measured is not measured again.
 
     Parameters
     ----------
     path : Path or None
-        The file, to which lines are only ever added, but that a last line which was cut short
-        makes room for the next; None keeps the results in memory.
+        The file. Lines are only ever added, except that a last line which was cut short is
+        replaced by the next; None keeps the results in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -132,47 +128,6 @@ class Notebook:
         return ""
 
 
-def run(
-    cells: Iterable[Cell],
-    measure: Callable[[Cell], Result],
-    notebook: Notebook,
-    n_jobs: int = 1,
-) -> list[Result]:
-    """The results of the cells, in order; those not in the notebook are measured.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What is wanted.
-    measure : callable
-        Measures one cell. With several jobs it must be importable by name.
-    notebook : Notebook
-        What has been measured. Only the calling process writes to its file.
-    n_jobs : int, default=1
-        Processes that measure; times are those of a busy machine when there are several.
-    """
-    cells = list(cells)
-    missing = [cell for cell in dict.fromkeys(cells) if cell not in notebook]
-    results: Iterable[Result]
-    if n_jobs == 1:
-        results = map(measure, missing)
-    else:
-        from joblib import Parallel, delayed
-
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        results = parallel(delayed(measure)(cell) for cell in missing)
-    for number, result in enumerate(results, start=1):
-        notebook.add(result)
-        chosen = ", ".join(f"{name} {value:.4g}" for name, value in result.details.items())
-        print(
-            f"[{number}/{len(missing)}] {result.cell}: {result.score:.4f}"
-            f" ({chosen}{', ' * bool(chosen)}{result.seconds:.1f} s)",
-            file=sys.stderr,
-            flush=True,
-        )
-    return [notebook[cell] for cell in cells]
-
-
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
@@ -183,44 +138,3 @@ def _is_json(text: str) -> bool:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and its standard error over the seeds (nan for a single value)."""
-    n = len(values)
-    error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    return float(np.mean(values)), error
-
-
-def plus_minus(values: Sequence[float], digits: int = 2) -> str:
-    """Mean and standard error as text.
-
-    Examples
-    --------
-    >>> from bochner.records.cells import plus_minus
-    >>> plus_minus([97.0, 99.0]), plus_minus([97.0]), plus_minus([])
-    ('98.00 ± 1.00', '97.00', '-')
-    """
-    if not values:
-        return "-"
-    mean, error = mean_and_error(values)
-    text = f"{mean:.{digits}f}"
-    return text if math.isnan(error) else f"{text} ± {error:.{digits}f}"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as lines with columns of equal width: the first to the left, the others right.
-
-    Examples
-    --------
-    >>> from bochner.records.cells import aligned
-    >>> print(aligned([("task", "score"), ("windmill", "99")]))
-    task      score
-    windmill     99
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for first, *others in rows:
-        cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    return "\n".join(lines)

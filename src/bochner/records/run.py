@@ -1,4 +1,7 @@
-"""Cells measured one after the other or in several processes, with a way to stop at any time."""
+"""Cells measured one after the other or in several processes, with a way to stop at any time.
+
+A cell that fails does not stop the others: a :class:`Failure` takes the place of its result.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,19 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from bochner.records.cells import Cell, Result
+from bochner.records.cells import Cell, Notebook, Result
 
 Measurer = Callable[[Cell], Result]
 
 _MOST_JOBS = 8
-_CELLS_A_JOB = 6  # below that a process is not worth starting
+_CELLS_PER_JOB = 6  # below that a process is not worth starting
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -78,7 +81,7 @@ def default_jobs(n_cells: int, device: str = "cpu") -> int:
         return 1
     from joblib import cpu_count
 
-    return max(1, min(cpu_count(), _MOST_JOBS, n_cells // _CELLS_A_JOB))
+    return max(1, min(cpu_count(), _MOST_JOBS, n_cells // _CELLS_PER_JOB))
 
 
 def measure_all(
@@ -105,6 +108,91 @@ def measure_all(
             return
         yield cell
         yield _measured(measurer, cell)
+
+
+@dataclass
+class Run:
+    """Measures the cells that are not on file, and remembers what failed.
+
+    Called with cells, it returns the results that there are, in order. After Ctrl-C nothing more
+    is measured, and only what is on file is returned.
+
+    Parameters
+    ----------
+    measurer : Measurer
+        Measures one cell.
+    notebook : Notebook
+        What has been measured; only this process writes to its file.
+    n_jobs : int, default=1
+        Processes.
+    say : callable
+        Is given one line per cell.
+
+    Attributes
+    ----------
+    planned : list of Cell
+        All that was asked for so far, each once.
+    failures : dict
+        From cells that could not be measured to the reason.
+    interrupted : bool
+        Whether Ctrl-C was pressed.
+
+    Examples
+    --------
+    >>> from bochner.records.cells import Cell, Notebook, Result
+    >>> from bochner.records.run import Run
+    >>> def measure(cell):
+    ...     return Result(cell, 1 / cell.seed, 0.0, 0.5)
+    >>> run = Run(measure, Notebook(), say=print)
+    >>> results = run([Cell("study", "task", "method", None, seed) for seed in (0, 2)])
+    [1/2] study task method seed 0: failed: ZeroDivisionError: division by zero
+    [2/2] study task method seed 2: 0.5000 (0.5 s)
+    >>> [result.score for result in results], len(run.failures)
+    ([0.5], 1)
+    """
+
+    measurer: Measurer
+    notebook: Notebook
+    n_jobs: int = 1
+    say: Callable[[str], None] = lambda line: None
+    planned: list[Cell] = field(default_factory=list)
+    failures: dict[Cell, str] = field(default_factory=dict)
+    interrupted: bool = False
+
+    def __call__(self, cells: Iterable[Cell]) -> list[Result]:
+        cells = list(cells)
+        self.planned = list(dict.fromkeys([*self.planned, *cells]))
+        unknown = [cell for cell in dict.fromkeys(cells) if cell not in self.notebook]
+        missing = [cell for cell in unknown if cell not in self.failures]
+        if missing and not self.interrupted:
+            with stoppable() as stop:
+                try:
+                    self._measure(missing, stop)
+                except KeyboardInterrupt:
+                    self.interrupted = True
+        return [self.notebook[cell] for cell in cells if cell in self.notebook]
+
+    @property
+    def results(self) -> list[Result]:
+        """All that was measured of what was asked for."""
+        return [self.notebook[cell] for cell in self.planned if cell in self.notebook]
+
+    def _measure(self, cells: Sequence[Cell], stop: Stop) -> None:
+        n_done = 0
+        for event in measure_all(cells, self.measurer, n_jobs=min(self.n_jobs, len(cells))):
+            if stop.asked:  # the measurement may have been cut short
+                raise KeyboardInterrupt
+            if isinstance(event, Cell):
+                continue
+            n_done += 1
+            if isinstance(event, Failure):
+                self.failures[event.cell] = event.message
+                text = f"failed: {event.message}"
+            else:
+                self.notebook.add(event)
+                notes = [f"{name} {value:.4g}" for name, value in event.details.items()]
+                text = f"{event.score:.4f} ({', '.join([*notes, f'{event.seconds:.1f} s'])})"
+            self.say(f"[{n_done}/{len(cells)}] {event.cell}: {text}")
 
 
 def _measured(measurer: Measurer, cell: Cell) -> Result | Failure:

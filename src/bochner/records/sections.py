@@ -1,6 +1,6 @@
-"""What a study says, as data: sections with a table, a chart and sentences; and as plain text.
+"""What a study says, as data: sections with a table, a chart, sentences and checked claims.
 
-A study's results are made into sections once. The program prints them, writes them to a file, and
+A study's results are made into sections once. The program prints them, writes them to a file and
 draws them; nothing reads the printed text.
 """
 
@@ -8,23 +8,68 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from bochner.records.cells import Result, aligned, mean_and_error
+from bochner.records.statistics import format_mean, is_noise, mean_and_error
 
-Row = tuple[str, ...]
+
+@dataclass(frozen=True)
+class Value:
+    """A number in a table: as it is written, and what a column is sorted by."""
+
+    text: str
+    number: float | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Row = tuple[str | Value, ...]
+
+
+def mean_value(values: Sequence[float], form: str = ".2f", error_form: str | None = None) -> Value:
+    """The mean of values with its standard error; the formats are those of `format_mean`.
+
+    Examples
+    --------
+    >>> from bochner.records.sections import mean_value
+    >>> mean_value([97.0, 99.0])
+    Value(text='98.00 ± 1.00', number=98.0)
+    """
+    mean, error = mean_and_error(values)
+    return Value(format_mean(mean, error, form, error_form), None if math.isnan(mean) else mean)
+
+
+def value(number: float | None, form: str = "g") -> Value:
+    """One number, which may be missing.
+
+    Examples
+    --------
+    >>> from bochner.records.sections import value
+    >>> value(97.5, ".2f"), value(None)
+    (Value(text='97.50', number=97.5), Value(text='-', number=None))
+    """
+    return Value(format_mean(number, form=form), number)
 
 
 @dataclass(frozen=True)
 class Series:
-    """A curve: `y` at `x`, with standard errors where there are several seeds."""
+    """A curve: `y` at `x`, with standard errors where there are several seeds.
+
+    `subject` is what it is about, whoever measured it: a published series of the same subject as
+    one of ours is drawn in its colour. It is the name by default.
+    """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     error: tuple[float, ...] | None = None
     published: bool = False
+    subject: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "subject", self.subject or self.name)
 
 
 @dataclass(frozen=True)
@@ -36,24 +81,6 @@ class Chart:
     series: tuple[Series, ...]
     log_x: bool = False
     log_y: bool = False
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, a table (its first row names the columns), sentences, and what can be drawn.
-
-    `picture` makes a Matplotlib figure when it is called: a picture that is not a chart.
-    """
-
-    heading: str
-    rows: tuple[Row, ...] = ()
-    lines: tuple[str, ...] = ()
-    chart: Chart | None = None
-    picture: Callable[[], Any] | None = None
-
-
-Report = Callable[[Sequence[Result]], str]
-Sections = Callable[[Sequence[Result]], list[Section]]
 
 
 @dataclass
@@ -69,7 +96,16 @@ class Claim:
     noise : list of str
         The places where it holds in the mean, but by no more than noise.
     exceptions : list of str
-        The places where it fails, with the figures.
+        The places where it fails, with the numbers.
+
+    Examples
+    --------
+    >>> from bochner.records.sections import Claim
+    >>> claim = Claim("a is better than b")
+    >>> claim.compare([1.0, 1.2], "digits")
+    >>> claim.compare([-1.0, -1.2], "wine")
+    >>> print(claim)
+    not confirmed: a is better than b (1 of 2; not at wine: -1.1 ± 0.1)
     """
 
     text: str
@@ -85,72 +121,96 @@ class Claim:
         elif noise:
             self.noise.append(place)
 
-    def compare(self, differences: Sequence[float], place: str, digits: int = 2) -> None:
-        """Check that a difference, one value a seed, is above zero in the mean.
+    def compare(self, differences: Sequence[float], place: str, sign: int = 1) -> None:
+        """Check that a difference, one value per seed, has this sign in the mean.
 
-        A mean of at most two standard errors is called noise; with one seed nothing is.
+        Where there are no differences nothing is checked.
         """
-        mean, error = mean_and_error(differences)
-        text = f"{place}: {mean:+.{digits}g}"
-        text = text if math.isnan(error) else f"{text} ± {error:.1g}"
-        noise = not math.isnan(error) and abs(mean) <= 2 * error
-        self.check(mean > 0, text, noise)
+        if differences:
+            mean, error = mean_and_error(differences)
+            text = f"{place}: {format_mean(mean, error, '+.2g', '.1g')}"
+            self.check(sign * mean > 0, text, is_noise(mean, error))
 
-    def __str__(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """One of confirmed, confirmed in the mean, not confirmed, not checked."""
         if not self.checked:
-            return f"not checked: {self.text} (nothing to compare)"
-        good = self.checked - len(self.exceptions)
-        verdict = "not confirmed" if self.exceptions else "confirmed"
-        if self.noise and not self.exceptions:
-            verdict = "confirmed in the mean"
-        notes = [f"{good} of {self.checked}"]
+            return "not checked"
+        if self.exceptions:
+            return "not confirmed"
+        return "confirmed in the mean" if self.noise else "confirmed"
+
+    @property
+    def statement(self) -> str:
+        """What is claimed, at how many places it holds, and where it does not."""
+        if not self.checked:
+            return f"{self.text} (nothing to compare)"
+        notes = [f"{self.checked - len(self.exceptions)} of {self.checked}"]
         if self.exceptions:
             notes.append(f"not at {', '.join(self.exceptions)}")
         if self.noise:
             notes.append(f"by no more than noise at {', '.join(self.noise)}")
-        return f"{verdict}: {self.text} ({'; '.join(notes)})"
+        return f"{self.text} ({'; '.join(notes)})"
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.statement}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a table (its first row names the columns), sentences, and what can be drawn.
+
+    `claims` come after the sentences in `lines`. `picture` makes a Matplotlib figure when it is
+    called: a picture that is not a chart.
+    """
+
+    heading: str
+    rows: tuple[Row, ...] = ()
+    lines: tuple[str, ...] = ()
+    chart: Chart | None = None
+    picture: Callable[[], Any] | None = None
+    claims: tuple[Claim, ...] = ()
 
 
 def as_text(sections: Sequence[Section]) -> str:
-    """Sections as lines to print; what has only a chart is left out.
+    """Sections as lines to print; what has only a chart or a picture is left out.
 
     Examples
     --------
-    >>> from bochner.records.sections import Section, as_text
-    >>> rows = (("task", "ours"), ("mnist49", "1.2"))
+    >>> from bochner.records.sections import Section, Value, as_text
+    >>> rows = (("task", "ours"), ("mnist49", Value("1.2", 1.2)))
     >>> print(as_text([Section("Errors", rows, ("Ten seeds.",))]))
     Errors
     task     ours
     mnist49   1.2
     Ten seeds.
     """
-    lines = []
+    lines: list[str] = []
     for section in sections:
-        if not section.rows and not section.lines:
-            continue
-        lines += [section.heading] if section.heading else []
-        lines += [aligned(section.rows)] if section.rows else []
-        lines += section.lines
+        below = [aligned(section.rows)] if section.rows else []
+        below += [*section.lines, *map(str, section.claims)]
+        if below:
+            lines += [section.heading] * bool(section.heading) + below
     return "\n".join(lines)
 
 
-def as_reports(sections: Mapping[str, Sections]) -> dict[str, Report]:
-    """Functions that give the text, by study, from functions that give sections."""
+def aligned(rows: Sequence[Row]) -> str:
+    """Rows as lines with columns of equal width: the first to the left, the others right.
 
-    def text(make: Sections) -> Report:
-        return lambda results: as_text(make(results))
-
-    return {name: text(make) for name, make in sections.items()}
-
-
-def from_report(report: Report) -> Sections:
-    """A function that gives one section, from one that gives text: heading first, then lines."""
-
-    def sections(results: Sequence[Result]) -> list[Section]:
-        heading, *lines = report(results).splitlines()
-        return [Section(heading, lines=tuple(lines))]
-
-    return sections
+    Examples
+    --------
+    >>> from bochner.records.sections import aligned
+    >>> print(aligned([("task", "score"), ("windmill", "99")]))
+    task      score
+    windmill     99
+    """
+    texts = [tuple(map(str, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = []
+    for first, *others in texts:
+        cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join(lines)
 
 
 def as_plain(section: Section, image: str | None = None) -> dict[str, Any]:
@@ -159,52 +219,42 @@ def as_plain(section: Section, image: str | None = None) -> dict[str, Any]:
     Numbers that JSON has no word for (the standard error of one seed) become null.
     """
     header, *rows = section.rows or ((),)
-    chart = section.chart
     return {
         "heading": section.heading,
-        "text": "\n".join(section.lines),
-        "table": {"columns": list(header), "rows": [list(row) for row in rows]}
+        "table": _finite(
+            {
+                "columns": [str(title) for title in header],
+                "rows": [
+                    [asdict(entry) if isinstance(entry, Value) else entry for entry in row]
+                    for row in rows
+                ],
+            }
+        )
         if section.rows
         else None,
-        "chart": None
-        if chart is None
-        else {
-            "x_title": chart.x_title,
-            "y_title": chart.y_title,
-            "log_x": chart.log_x,
-            "log_y": chart.log_y,
-            "series": [
-                {
-                    "name": curve.name,
-                    "x": _numbers(curve.x),
-                    "y": _numbers(curve.y),
-                    "error": None if curve.error is None else _numbers(curve.error),
-                    "published": curve.published,
-                }
-                for curve in chart.series
-            ],
-        },
+        "lines": list(section.lines),
+        "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in section.claims],
+        "chart": None if section.chart is None else _finite(asdict(section.chart)),
         "image": image,
     }
 
 
-def curve(
-    name: str, points: Mapping[Any, Sequence[float]], published: bool = False
-) -> Series | None:
+def curve(name: str, points: Mapping[Any, Sequence[float]]) -> Series | None:
     """The means at each x, in order, with standard errors if there are any; None without points.
 
     Examples
     --------
     >>> from bochner.records.sections import curve
-    >>> curve("ours", {100: [2.0, 4.0], 10: [7.0, 7.0]})
-    Series(name='ours', x=(10, 100), y=(7.0, 3.0), error=(0.0, 1.0), published=False)
+    >>> found = curve("ours", {100: [2.0, 4.0], 10: [7.0, 7.0]})
+    >>> found.x, found.y, found.error
+    ((10, 100), (7.0, 3.0), (0.0, 1.0))
     """
     found = {x: values for x, values in sorted(points.items()) if len(values)}
     if not found:
         return None
     means, errors = zip(*map(mean_and_error, found.values()), strict=True)
     alone = all(map(math.isnan, errors))
-    return Series(name, tuple(found), means, None if alone else errors, published)
+    return Series(name, tuple(found), means, None if alone else errors)
 
 
 def chart(
@@ -219,5 +269,10 @@ def chart(
     return Chart(x_title, y_title, drawn, log_x, log_y) if drawn else None
 
 
-def _numbers(values: Sequence[float]) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
+def _finite(plain: Any) -> Any:
+    """The same with lists for tuples, and None for numbers that are not finite."""
+    if isinstance(plain, dict):
+        return {name: _finite(value) for name, value in plain.items()}
+    if isinstance(plain, (list, tuple)):
+        return [_finite(value) for value in plain]
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bochner.report.numbers import chart_text, finite, log_ticks
+from bochner.report.numbers import chart_text, finite
 from bochner.report.series import Series
+from bochner.report.ticks import log_ticks
 
 Spec = dict[str, Any]
 MANY_MARKS = 25

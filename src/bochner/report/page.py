@@ -10,24 +10,34 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bochner.report.comparison import ComparisonView, comparison_view
+from bochner.records.files import writing_whole
+from bochner.report.charts import Figure
+from bochner.report.comparison import comparison_view
 from bochner.report.numbers import finite, seconds_text, shortened
 from bochner.report.series import DARK, LIGHT
-from bochner.report.study import StudyView, study_view
+from bochner.report.study import study_view
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 VERSION = 1
-View = ComparisonView | StudyView
-_VIEWS: dict[str, Callable[[Mapping[str, Any]], View]] = {
+
+
+class View(Protocol):
+    """What a template is filled with."""
+
+    @property
+    def all_figures(self) -> list[Figure]: ...
+
+
+# The kinds of documents, each with a template of its name.
+VIEWS: dict[str, Callable[[Mapping[str, Any]], View]] = {
     "comparison": comparison_view,
     "study": study_view,
 }
@@ -62,18 +72,10 @@ def write_page(document: Mapping[str, Any], path: str | Path) -> Path:
     True
     """
     path = Path(path)
-    text = render_page(document)
+    page = render_page(document).encode()  # no translation of line ends, which hashes would notice
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        # No translation of line ends: the scripts are known by the hash of their bytes.
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    with writing_whole(path) as file:
+        file.write(page)
     return path
 
 
@@ -88,13 +90,13 @@ def render_page(document: Mapping[str, Any]) -> str:
     True
     """
     kind, version = str(document.get("kind")), document.get("version")
-    if kind not in _VIEWS:
-        raise ValueError(f"kind must be one of {sorted(_VIEWS)}, got {kind!r}.")
+    if kind not in VIEWS:
+        raise ValueError(f"kind must be one of {sorted(VIEWS)}, got {kind!r}.")
     if version != VERSION:
         raise ValueError(
             f"version must be {VERSION}, the only one this page can show, got {version!r}."
         )
-    view = _VIEWS[kind](document)
+    view = VIEWS[kind](document)
     environment = _environment()
     script = _source(environment, "page.js")
     library = _plotly()
@@ -115,13 +117,20 @@ def render_page(document: Mapping[str, Any]) -> str:
     )
 
 
-def _environment() -> Environment:
+@contextmanager
+def needing(package: str) -> Iterator[None]:
+    """Say how to install a package where it is missing."""
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        yield
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "the page needs the package jinja2: pip install bochner[cli]"
+            f"the page needs the package {package}: pip install bochner[cli]"
         ) from error
+
+
+def _environment() -> Environment:
+    with needing("jinja2"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
     environment = Environment(
         loader=PackageLoader("bochner.report"),
         autoescape=True,
@@ -149,12 +158,8 @@ def _source(environment: Environment, name: str) -> str:
 
 def _plotly() -> str:
     """plotly.js, as it may stand between script tags."""
-    try:
+    with needing("plotly"):
         from plotly.offline import get_plotlyjs
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "the page needs the package plotly: pip install bochner[cli]"
-        ) from error
     text: str = get_plotlyjs()
     # Either would end the script, or hide its end; in strings the backslash changes nothing.
     return text.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -1,15 +1,16 @@
 """A study as the page shows it: sections of text, tables, charts, and pictures.
 
-A published series has the colour of ours of the same name, dashed and with open marks.
+A published series has the colour of ours of the same subject, dashed and with open marks.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bochner.records.cells import Cell
+from bochner.records.sections import Claim
 from bochner.report.charts import Figure, layout, line, tidy_log
 from bochner.report.numbers import chart_text, finite, number, value_text
 from bochner.report.series import Series, numbered
@@ -17,25 +18,14 @@ from bochner.report.tables import Column, Entry, Row, Table
 
 Document = Mapping[str, Any]
 
-# Words that say whose number it is, not what was measured.
-_WHOSE = re.compile(r"\b(ours|published|paper|printed|reported|as printed)\b", re.IGNORECASE)
-_VERDICT = re.compile(r"(confirmed(?: in the mean)?|not confirmed|not checked): ")
-_NUMBER = re.compile(r"[-+\u2212]?\d[\d\s,]*\.?\d*(e[-+]?\d+)?", re.IGNORECASE)
-
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a section's text, and what it says became of a claim, if it is about one."""
+    """A line of a section's text, and what became of a claim, if it is about one."""
 
     text: str
     verdict: str = ""
-
-    @property
-    def outcome(self) -> str:
-        """Its class in the style sheet; empty for what was not checked, or is no claim."""
-        if self.verdict == "not confirmed":
-            return "fails"
-        return "holds" if self.verdict.startswith("confirmed") else ""
+    outcome: str = ""  # its class in the style sheet; empty for what was not checked
 
 
 @dataclass(frozen=True)
@@ -44,7 +34,7 @@ class Section:
 
     anchor: str
     heading: str
-    blocks: tuple[tuple[Line, ...], ...]
+    lines: tuple[Line, ...]
     table: Table | None
     figure: Figure | None
     series: tuple[Series, ...]
@@ -57,6 +47,7 @@ class StudyView:
 
     paper: str
     notes: tuple[str, ...]
+    failures: tuple[str, ...]
     sections: tuple[Section, ...]
 
     @property
@@ -71,59 +62,36 @@ def study_view(document: Document) -> StudyView:
     colours: dict[str, int] = {}
     for section in sections:
         for entry in (section.get("chart") or {}).get("series") or ():
-            colours.setdefault(subject(entry["name"]), len(colours))
+            colours.setdefault(_subject(entry), len(colours))
     return StudyView(
         paper=str(document.get("paper") or ""),
         notes=tuple(map(str, document.get("notes") or ())),
+        failures=tuple(
+            f"{_cell_text(entry['cell'])}: {entry['reason']}"
+            for entry in document.get("failures") or ()
+        ),
         sections=tuple(_section(i, entry, colours) for i, entry in enumerate(sections)),
     )
 
 
-def subject(name: Any) -> str:
-    """What a series is about, whoever measured it.
-
-    Examples
-    --------
-    >>> from bochner.report.study import subject
-    >>> subject("OKRFF (published)"), subject("ours: OKRFF"), subject("ours"), subject("paper")
-    ('okrff', 'okrff', '', '')
-    """
-    rest = _WHOSE.sub(" ", str(name))
-    return " ".join(rest.split()).strip(" ,;:()[]-").lower()
+def _subject(series: Document) -> str:
+    """What a series is about, whoever measured it."""
+    return str(series.get("subject") or series["name"])
 
 
-def blocks(text: Any) -> tuple[tuple[Line, ...], ...]:
-    """Paragraphs between empty lines, each a few lines; those about claims begin with a verdict.
-
-    What follows a line that ends within a sentence belongs to it.
-
-    Examples
-    --------
-    >>> from bochner.report.study import blocks
-    >>> [[line.verdict for line in block] for block in blocks("Note.\\n\\nconfirmed: it works")]
-    [[''], ['confirmed']]
-    """
-    parts = [part.strip() for part in re.split(r"\n\s*\n", str(text or ""))]
-    return tuple(tuple(map(_line, _whole_lines(part))) for part in parts if part)
+def _cell_text(cell: Document) -> str:
+    return str(Cell(**cell))
 
 
-def _whole_lines(text: str) -> list[str]:
-    """Lines that were broken within a sentence, put together; a claim is a line of its own."""
-    whole: list[str] = []
-    broken = False
-    for part in filter(None, map(str.strip, text.splitlines())):
-        claim = _VERDICT.match(part) is not None
-        if broken and not claim:
-            whole[-1] += f" {part}"
-        else:
-            whole.append(part)
-        broken = not claim and not part.endswith((".", ")", ":"))
-    return whole
-
-
-def _line(text: str) -> Line:
-    found = _VERDICT.match(text)
-    return Line(text[found.end() :], found.group(1)) if found else Line(text)
+def _claim(entry: Document) -> Line:
+    claim = Claim(
+        str(entry["text"]),
+        int(entry["checked"]),
+        list(map(str, entry["noise"])),
+        list(map(str, entry["exceptions"])),
+    )
+    outcome = "fails" if claim.exceptions else "holds" if claim.checked else ""
+    return Line(claim.statement, claim.verdict, outcome)
 
 
 def _section(index: int, section: Document, colours: Mapping[str, int]) -> Section:
@@ -141,7 +109,10 @@ def _section(index: int, section: Document, colours: Mapping[str, int]) -> Secti
     return Section(
         anchor=f"part-{index + 1}",
         heading=heading,
-        blocks=blocks(section.get("text")),
+        lines=(
+            *(Line(str(text)) for text in section.get("lines") or ()),
+            *map(_claim, section.get("claims") or ()),
+        ),
         table=_table(heading, section["table"]) if section.get("table") else None,
         figure=figure,
         series=series,
@@ -164,11 +135,10 @@ def _table(heading: str, table: Document) -> Table:
 def _entry(value: Any) -> Entry:
     if isinstance(value, bool):
         return Entry("yes" if value else "no")
+    if isinstance(value, Mapping):  # "97.3 ± 0.2" is sorted by its mean
+        return Entry(str(value.get("text")), number(value.get("number")))
     if isinstance(value, str):
-        # "97.3 ± 0.2" is sorted by its mean.
-        found = _NUMBER.match(value.strip())
-        text = found.group().replace(",", "").replace("\u2212", "-") if found else ""
-        return Entry(value, number("".join(text.split())))
+        return Entry(value)
     return Entry(value_text(value), number(value))
 
 
@@ -180,7 +150,7 @@ def _chart(
     all_x: list[float] = []
     all_y: list[float] = []
     for entry in chart.get("series") or ():
-        colour = colours[subject(entry["name"])]
+        colour = colours[_subject(entry)]
         published = bool(entry.get("published"))
         look = numbered(
             colour, f"s{colour}{'p' * published}", str(entry["name"]), published=published

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from bochner.report.series import Series
 
@@ -23,14 +25,25 @@ class Entry:
     value: float | None = None
 
 
+class Field(NamedTuple):
+    """A column, and its entry for an object of the document."""
+
+    column: Column
+    entry: Callable[[Mapping[str, Any]], Entry]
+
+
 @dataclass(frozen=True)
 class Row:
-    """Entries, the key of the series they belong to, its look, and tags beside the first."""
+    """Entries, the look of the series they belong to, and tags after the first."""
 
     entries: tuple[Entry, ...]
-    key: str = ""
     look: Series | None = None
     tags: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The series with which the row is switched off."""
+        return self.look.key if self.look else ""
 
 
 @dataclass(frozen=True)
@@ -40,3 +53,16 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        fields: Sequence[Field],
+        lines: Iterable[tuple[Mapping[str, Any], Series | None, tuple[str, ...]]],
+    ) -> Table:
+        """The table of objects of a document, each with its look and its tags."""
+        rows = (
+            Row(tuple(f.entry(line) for f in fields), look, tags) for line, look, tags in lines
+        )
+        return cls(caption, tuple(field.column for field in fields), tuple(rows))

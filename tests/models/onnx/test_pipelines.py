@@ -24,6 +24,8 @@ from bochner.models.pipelines import make_model
 pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
+from bochner.models.onnx.converters import CONVERTERS, Converter  # noqa: E402
+from bochner.models.onnx.fourier import write_unweighted  # noqa: E402
 from bochner.models.onnx.pipelines import check_convertible, register, to_onnx  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -86,6 +88,7 @@ MAPS = {
     "zonal": bochner.MarginHarmonicFeatures(n_components=20, functions="zonal", random_state=0),
     "nystroem": Nystroem(n_components=20, random_state=0),
     "nystroem, gamma": Nystroem(n_components=20, gamma=0.3, random_state=0),
+    "nystroem, laplacian": Nystroem(n_components=20, kernel="laplacian", random_state=0),
     "rbf sampler": RBFSampler(n_components=20, random_state=0),
 }
 
@@ -142,13 +145,13 @@ def test_rows_far_out_are_zero_not_nan():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("names", [False, True])
-@pytest.mark.parametrize("machine", [RidgeClassifier(), LinearSVC(dual=False)])
-def test_classifiers_agree(dtype, classes, names, machine):
+@pytest.mark.parametrize("head", [RidgeClassifier(), LinearSVC(dual=False)])
+def test_classifiers_agree(dtype, classes, names, head):
     y = LABELS % classes
     y = np.array(["no", "maybe", "yes"])[y] if names else y
     rows = X.astype(dtype)
     model = make_pipeline(
-        StandardScaler(), bochner.FourierFeatures(n_components=20, random_state=0), machine
+        StandardScaler(), bochner.FourierFeatures(n_components=20, random_state=0), head
     ).fit(rows, y)
     label, scores = run(to_onnx(model, rows), rows)
     assert label.tolist() == model.predict(rows).tolist()
@@ -165,16 +168,16 @@ def test_scalers_keep_float64():
     np.testing.assert_allclose(found, model.transform(rows), rtol=0, atol=1e-9)
 
 
-def test_other_machines_of_scikit_learn():
+def test_other_heads_of_scikit_learn():
     rows = X.astype(np.float32)
-    for machine in (LogisticRegression(), SVC()):
-        model = make_pipeline(MinMaxScaler(), MAPS["fourier"], machine).fit(rows, LABELS)
+    for head in (LogisticRegression(), SVC()):
+        model = make_pipeline(MinMaxScaler(), MAPS["fourier"], head).fit(rows, LABELS)
         label, _ = run(to_onnx(model, rows), rows)
         assert np.mean(label == model.predict(rows)) == 1
     y = X[:, 0] ** 2
     exact = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
-    for machine in (Ridge(), KernelRidge(kernel="rbf", gamma=0.1), exact):
-        model = make_pipeline(StandardScaler(), machine).fit(X, y)
+    for head in (Ridge(), KernelRidge(kernel="rbf", gamma=0.1), exact):
+        model = make_pipeline(StandardScaler(), head).fit(X, y)
         (found,) = run(to_onnx(model, X), X)
         np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=0, atol=1e-10)
 
@@ -266,6 +269,29 @@ def test_registered_maps_are_known_to_skl2onnx():
     learned = MAPS["fourier"].fit(X)
     (found,) = run(skl2onnx.to_onnx(learned, X), X)
     np.testing.assert_allclose(found, learned.transform(X), rtol=0, atol=1e-12)
+
+
+def test_a_new_map_is_one_entry(monkeypatch):
+    class Doubled(bochner.FourierFeatures):
+        """A map of the package that nobody has written yet."""
+
+        __module__ = "bochner.fourier.doubled"
+
+        def transform(self, X):
+            return 2 * super().transform(X)
+
+    learned = Doubled(n_components=4, random_state=0).fit(X)
+    with pytest.raises(NotImplementedError, match=r"Doubled.*These maps can: FourierFeatures"):
+        check_convertible(learned)
+
+    def write(graph, x, model):
+        return graph.times(write_unweighted(graph, x, model), 2.0)
+
+    monkeypatch.setitem(CONVERTERS, Doubled, Converter(write))
+    (found,) = run(to_onnx(make_pipeline(StandardScaler(), learned).fit(X), X), X)
+    np.testing.assert_allclose(
+        found, learned.transform(StandardScaler().fit_transform(X)), rtol=0, atol=1e-12
+    )
 
 
 def test_what_cannot_be_written_is_said():

@@ -191,7 +191,7 @@ def harmonics_at(
     """
     d = X.shape[1]
     orders = _check_orders(orders, d)
-    plan = _plan(orders)
+    plan = harmonic_plan(orders)
     width = plan.width + len(orders) + 4 * d
     host = isinstance(X, np.ndarray) or sparse.issparse(X)
     height = max(16, (memory_budget or (_HOST_BYTES if host else _DEVICE_BYTES)) // (8 * width))
@@ -265,7 +265,7 @@ class _Plan:
         )
 
 
-def _plan(orders: Integers) -> _Plan:
+def harmonic_plan(orders: Integers) -> _Plan:
     """The levels from the top down, each with only the functions that the next one needs."""
     levels: list[_Level] = []
     while orders.shape[1] > 1:

@@ -1,0 +1,53 @@
+"""Maps to cosines and sines, and similarities to landmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bochner.models.onnx.graph import Graph, dense, in_float64
+from bochner.models.onnx.kernels import write_kernel
+
+
+def _paired(graph: Graph, x: str, W: Any, scale: Any) -> str:
+    phases = graph.product(x, W)
+    return graph.concatenate([graph.times(graph(f, phases), scale) for f in ("Cos", "Sin")])
+
+
+def _offset(graph: Graph, x: str, W: Any, offsets: Any) -> str:
+    phases = graph.plus(graph.product(x, W), offsets)
+    return graph.times(graph("Cos", phases), (2 / W.shape[1]) ** 0.5)
+
+
+def write_unweighted(graph: Graph, x: str, model: Any) -> str:
+    W = model.frequencies_
+    if getattr(model, "offsets_", None) is not None:
+        return _offset(graph, x, W, model.offsets_)
+    return _paired(graph, x, W, W.shape[1] ** -0.5)
+
+
+def write_weighted(graph: Graph, x: str, model: Any) -> str:
+    return _paired(graph, x, model.frequencies_, np.sqrt(model.weights_))
+
+
+def write_rbf_sampler(graph: Graph, x: str, model: Any) -> str:
+    return _offset(graph, x, model.random_weights_, model.random_offset_)
+
+
+def write_landmarks(graph: Graph, x: str, model: Any) -> str:
+    """The plain kernel, or for each landmark a sum of waves with coefficients of its own."""
+    if model.posterior is None:
+        return _plain_similarities(graph, x, model)
+    W = np.hstack([block for _, block in model._candidates.blocks(graph.dtype)])
+    c, phases = model._coefficients, graph.product(x, W)
+    cosines, sines = graph("Cos", phases), graph("Sin", phases)
+    waves = graph("Add", graph.times(cosines, c.real), graph.times(sines, c.imag))
+    size = int(model.n_frequencies)
+    groups = graph("Reshape", waves, graph.integers([-1, len(c) // size, size]))
+    return graph.sum(groups, axis=2, keepdims=False)
+
+
+@in_float64
+def _plain_similarities(graph: Graph, x: str, model: Any) -> str:
+    return write_kernel(graph, x, dense(model.landmarks_), model.kernel_)

@@ -1,0 +1,140 @@
+"""Figures 1b and 1c: fields on the sphere, learned harmonics and kernel machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.data.local import LocalDataset
+from bochner.data.toys import checkerboard_sphere
+from bochner.models.linear_machine import TWO_CLASSES
+from bochner.papers.bullins.common import (
+    NARROW_MULTIPLES,
+    OURS,
+    PICTURE_ROWS,
+    RESOLUTION,
+    Experiment,
+    decide,
+    draw_rows,
+    fit_value,
+    measure_features,
+    over,
+    picture_model,
+)
+from bochner.papers.bullins.kernel_svm import (
+    arccosine_kernel,
+    measure_gaussian_svm,
+    measure_svm,
+)
+from bochner.papers.groups import Groups, detail
+from bochner.records.cells import Cell, Result
+from bochner.records.sections import Row, Section, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TASKS = ("sphere",)
+RBF_SVM, ARCCOSINE_SVM = "RBF SVM", "arc-cosine SVM"
+# Accuracy in percent, and harmonics; 2000 rows to train and 50000 to test.
+PUBLISHED: dict[str, tuple[Value, str | Value]] = {
+    OURS: (Value("99.1", 99.1), Value("29", 29)),
+    ARCCOSINE_SVM: (Value("95.1", 95.1), ""),
+}
+PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))  # C of the kernel machines
+HARMONICS, SHOWN = 100, 3
+
+
+def harmonic_features(**parameters: Any) -> Any:
+    """The learned map."""
+    from bochner.margin.sphere.features import MarginHarmonicFeatures
+
+    return MarginHarmonicFeatures(**parameters)
+
+
+def _load(task: str, seed: int) -> LocalDataset:
+    return draw_rows(task, checkerboard_sphere, seed)
+
+
+EXPERIMENT = Experiment(
+    name="checkerboard",
+    load=_load,
+    make_map=harmonic_features,
+    model=TWO_CLASSES,
+    multiples=NARROW_MULTIPLES,
+    widths=(HARMONICS,),
+    kernel_svms=(ARCCOSINE_SVM, RBF_SVM),
+    folds=5,
+    count_columns=True,
+)
+
+
+def measure(cell: Cell) -> Result:
+    """Measure one cell."""
+    if cell.method == RBF_SVM:
+        return measure_gaussian_svm(EXPERIMENT, cell, NARROW_MULTIPLES, PENALTIES)
+    if cell.method == ARCCOSINE_SVM:
+        return measure_svm(EXPERIMENT, cell, {1.0: arccosine_kernel}, PENALTIES)
+    return measure_features(EXPERIMENT, cell)
+
+
+def sections(results: Sequence[Result]) -> list[Section]:
+    """The accuracies, and a picture of what was learned."""
+    groups = Groups(results)
+    rows: list[Row] = [("method", "accuracy", "harmonics", "fit s", "paper", "paper's harmonics")]
+    for key in groups:
+        method = key[1]
+        harmonics = groups.mean(*key, detail("columns"), ".1f") if method == OURS else ""
+        published = PUBLISHED.get(method, ("", ""))
+        rows.append((method, groups.mean(*key), harmonics, fit_value(groups, *key), *published))
+    claims = (
+        groups.compare(
+            "learned harmonics do better than the arc-cosine machine", OURS, ARCCOSINE_SVM
+        ),
+        groups.compare(
+            "they do better than a tuned Gaussian machine (not in the paper)", OURS, RBF_SVM
+        ),
+    )
+    return [
+        Section(
+            f"Checkerboard on the sphere: test accuracy in percent, {over(groups, results)}",
+            tuple(rows),
+            (
+                "harmonics: distinct ones, one column each. Kernel machines: C, and gamma of the"
+                " RBF, chosen on held-out rows; their fit includes the choice.",
+            ),
+            claims=claims,
+        ),
+        Section(
+            "checkerboard: the decision, and the features that weigh most in it",
+            picture=partial(picture, results[0].cell.seed),
+        ),
+    ]
+
+
+def picture(seed: int) -> Figure:
+    """The decision on the sphere, and the features that weigh most in it.
+
+    Parameters
+    ----------
+    seed : int
+        Of the rows, and of the game.
+    """
+    from bochner.plots.sphere import harmonic_on_sphere
+
+    data = EXPERIMENT.load(TASKS[0], seed)
+    X, y = data.X_train[:PICTURE_ROWS], data.y_train[:PICTURE_ROWS]
+    learned = harmonic_features(n_components=HARMONICS, random_state=seed).fit(X, y)
+    model = picture_model(learned.transform(X), y)
+    heaviest = np.argsort(-np.abs(model.coef_[0]))[:SHOWN]
+    functions = [partial(decide, learned, model)]
+    functions += [partial(_column, learned, int(k)) for k in heaviest]
+    titles = ["decision", *(f"feature {k + 1}" for k in range(len(heaviest)))]
+    return harmonic_on_sphere(functions, titles=titles, resolution=RESOLUTION)
+
+
+def _column(feature_map: Any, k: int, points: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(feature_map.transform(points)[:, k])

@@ -1,0 +1,95 @@
+"""Numbers to predict with learned and random features (not in the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from bochner.data import local
+from bochner.data.local import LocalDataset, load_regression
+from bochner.models.linear_machine import NUMBERS
+from bochner.papers.bullins.common import (
+    NARROW_MULTIPLES,
+    OURS,
+    PAPER,
+    RANDOM,
+    Experiment,
+    collect,
+    fit_value,
+    margin_features,
+    measure_features,
+    over,
+)
+from bochner.papers.groups import Groups, detail, score
+from bochner.papers.study import Study
+from bochner.records.cells import Cell, Result
+from bochner.records.sections import Row, Section, value
+
+
+def _load(task: str, seed: int) -> LocalDataset:
+    return load_regression(task, random_state=seed)
+
+
+EXPERIMENT = Experiment(
+    name="regression",
+    load=_load,
+    make_map=margin_features,
+    model=NUMBERS,
+    multiples=NARROW_MULTIPLES[:-3],
+    widths=(50, 100, 200, 500),
+    quick_widths=(50,),
+    random_widths=(100, 200, 500, 1000, 2000),
+    quick_random_widths=(100,),
+    strength="alpha",
+)
+
+
+def measure(cell: Cell) -> Result:
+    """Measure one cell."""
+    return measure_features(EXPERIMENT, cell)
+
+
+def sections(results: Sequence[Result]) -> list[Section]:
+    """R2 and root mean squared errors by the number of columns."""
+    groups = Groups(results)
+    rows: list[Row] = [
+        ("task", "columns", "random R2", "ours R2", "random RMSE", "ours RMSE", "fit s")
+    ]
+    for task in groups.tasks:
+        form = ".0f" if task == "cadata" else ".3f"
+        rows += [
+            (
+                task,
+                value(width),
+                *(groups.mean(task, m, width, score, ".4f") for m in (RANDOM, OURS)),
+                *(groups.mean(task, m, width, detail("RMSE"), form) for m in (RANDOM, OURS)),
+                fit_value(groups, task, OURS, width),
+            )
+            for width in groups.xs(task)
+        ]
+    return [
+        Section(
+            f"Regression on test rows, {over(groups, results)}; each seed has its own split",
+            tuple(rows),
+            ("Ridge on top, alpha (and gamma of the random features) chosen on held-out rows.",),
+        )
+    ]
+
+
+REGRESSION = Study(
+    name="bullins-regression",
+    paper=PAPER,
+    item="Regression",
+    summary="numbers to predict (not in the paper)",
+    tasks=tuple(local.REGRESSION),
+    files={name: (file,) for name, file in local.REGRESSION.items()},
+    seeds=3,
+    quick_seeds=1,
+    quick_note="1000 training rows, 50 columns and 100 random ones, one seed",
+    quick_time="15 s",
+    full_time="about 20 min",
+    collect=partial(collect, EXPERIMENT),
+    measure=measure,
+    sections=sections,
+    widths="columns",
+)

@@ -1,0 +1,170 @@
+"""A study's outcome on disk: a document that a program can read, and figures."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from bochner.papers.study import Request, Study
+from bochner.records.files import writing_whole
+from bochner.records.provenance import machine, versions
+from bochner.records.run import Run
+from bochner.records.sections import Section, as_plain
+
+VERSION = 1  # of the document
+NO_PICTURES = "pictures need matplotlib: pip install 'bochner[plots]'"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A section, and its picture and chart as Matplotlib figures, where it has them."""
+
+    section: Section
+    picture: Any = None
+    chart: Any = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing below the heading."""
+        section = self.section
+        below = (section.rows, section.lines, section.claims, section.chart, self.picture)
+        return not any(part is not None and part != () for part in below)
+
+
+def draw(sections: Sequence[Section]) -> tuple[list[Drawn], list[str]]:
+    """What can be drawn of each section that has something to show, and what could not be.
+
+    Without Matplotlib, which is an extra, no figure can; no picture is worth the results.
+    """
+    drawn, notes = [], []
+    for section in sections:
+        picture = chart = None
+        try:
+            chart = None if section.chart is None else _chart_figure(section)
+            picture = None if section.picture is None else section.picture()
+        except ModuleNotFoundError:
+            notes.append(NO_PICTURES)
+        except Exception as error:
+            notes.append(f"No picture of {section.heading}: {error}")
+        drawn.append(Drawn(section, picture, chart))
+    return [each for each in drawn if not each.is_empty], list(dict.fromkeys(notes))
+
+
+def _chart_figure(section: Section) -> Any:
+    from bochner.plots.curves import curves_figure
+
+    assert section.chart is not None
+    return curves_figure(section.chart, section.heading)
+
+
+def failure_lines(run: Run) -> list[str]:
+    """One line for each reason why cells failed.
+
+    Examples
+    --------
+    >>> from bochner.papers.document import failure_lines
+    >>> from bochner.records.cells import Cell, Notebook
+    >>> from bochner.records.run import Run
+    >>> cells = [Cell("study", "task", "method", None, seed) for seed in range(3)]
+    >>> run = Run(print, Notebook(), failures=dict.fromkeys(cells, "ValueError: no"))
+    >>> failure_lines(run)
+    ['Failed: study task method seed 0 and 2 others: ValueError: no']
+    """
+    by_reason: dict[str, list[str]] = {}
+    for cell, reason in run.failures.items():
+        by_reason.setdefault(reason, []).append(str(cell))
+    lines = []
+    for reason, (first, *others) in by_reason.items():
+        more = f" and {len(others)} other{'s' * (len(others) != 1)}" if others else ""
+        lines.append(f"Failed: {first}{more}: {reason}")
+    return lines
+
+
+def make_document(
+    study: Study,
+    request: Request,
+    run: Run,
+    drawn: Sequence[Drawn],
+    *,
+    command: str,
+    notes: Sequence[str] = (),
+    device: str = "cpu",
+) -> dict[str, Any]:
+    """The study as what JSON can hold.
+
+    Parameters
+    ----------
+    study, request
+        What was asked for.
+    run : Run
+        Everything that was measured, whose times add up to ``seconds`` of one process, and what
+        failed.
+    drawn : sequence of Drawn
+        What the results say.
+    command : str
+        How to do it again.
+    notes : sequence of str
+        What the reader must know: what was left out, that it is a quick version.
+    device : str, default="cpu"
+        Where it was measured.
+    """
+    return {
+        "kind": "study",
+        "version": VERSION,
+        "title": f"{study.item}: {study.summary}",
+        "paper": study.paper,
+        "study": study.name,
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(sum(result.seconds for result in run.results), 1),
+        "versions": versions(),
+        "machine": machine(device),
+        "request": asdict(request),
+        "notes": list(notes),
+        "failures": [
+            {"cell": asdict(cell), "reason": reason} for cell, reason in run.failures.items()
+        ],
+        "sections": [
+            as_plain(each.section, None if each.picture is None else _address(each.picture))
+            for each in drawn
+        ],
+    }
+
+
+def write_outcome(document: dict[str, Any], drawn: Sequence[Drawn], folder: Path) -> list[str]:
+    """Write ``results.json`` and the figures, and say what was written.
+
+    Charts become PNG and SVG files, other pictures PNG files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing_whole(folder / "results.json") as file:
+        file.write(json.dumps(document, indent=1, allow_nan=False).encode())
+    written = ["results.json"]
+    for number, each in enumerate(drawn, start=1):
+        name = f"{number:02d}-{_slug(each.section.heading)}"
+        figures = {f"{name}.png": each.picture}
+        figures |= {f"{name}-chart.{kind}": each.chart for kind in ("png", "svg")}
+        for path, figure in figures.items():
+            if figure is not None:
+                figure.savefig(folder / path, dpi=150)
+                written.append(path)
+    return written
+
+
+def _address(picture: Any) -> str:
+    """The picture itself as an address, for a page that needs no other file."""
+    file = BytesIO()
+    picture.savefig(file, format="png", dpi=100)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _slug(heading: str) -> str:
+    words = re.findall(r"[a-z0-9]+", heading.lower())
+    return "-".join(words[:6]) or "figure"

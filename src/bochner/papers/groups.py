@@ -1,0 +1,141 @@
+"""Results of a study by task, method and place on the x axis: what all tables are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from bochner.records.cells import Result
+from bochner.records.sections import Chart, Claim, Series, Value, chart, curve, mean_value
+
+Number = Callable[[Result], float]
+
+
+def percent(result: Result) -> float:
+    """Test accuracy in percent."""
+    return 100 * result.score
+
+
+def error_percent(result: Result) -> float:
+    """Test error in percent."""
+    return 100 * (1 - result.score)
+
+
+def score(result: Result) -> float:
+    """The score as it is."""
+    return result.score
+
+
+def fit_seconds(result: Result) -> float:
+    """How long the map took to learn."""
+    return result.fit
+
+
+def detail(name: str) -> Number:
+    """What a result has among its details."""
+    return lambda result: result.details[name]
+
+
+class Groups:
+    """Results of several seeds each, by task, method and x.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        At least one.
+    x : callable, optional
+        What is on the x axis; the width of the cell by default.
+
+    Attributes
+    ----------
+    tasks, methods : list of str
+        In the order in which they were measured.
+    n_seeds : int
+        How many seeds there are in all.
+    """
+
+    def __init__(
+        self, results: Sequence[Result], x: Callable[[Result], Any] = lambda r: r.cell.width
+    ) -> None:
+        self._by_key: dict[tuple[str, str, Any], dict[int, Result]] = {}
+        for result in results:
+            key = (result.cell.task, result.cell.method, x(result))
+            self._by_key.setdefault(key, {})[result.cell.seed] = result
+        self.tasks = list(dict.fromkeys(task for task, _, _ in self._by_key))
+        self.methods = list(dict.fromkeys(method for _, method, _ in self._by_key))
+        self.n_seeds = len({result.cell.seed for result in results})
+
+    def __iter__(self) -> Iterator[tuple[str, str, Any]]:
+        return iter(self._by_key)
+
+    def xs(self, task: str | None = None, method: str | None = None) -> list[Any]:
+        """The places on the x axis, in order: all, or those of a task or method."""
+        found = {
+            x
+            for t, m, x in self._by_key
+            if task in (None, t) and method in (None, m) and x is not None
+        }
+        return sorted(found)
+
+    def seeds(self, task: str, method: str, x: Any = None) -> dict[int, Result]:
+        """The results of a place, by seed."""
+        return self._by_key.get((task, method, x), {})
+
+    def numbers(self, task: str, method: str, x: Any = None, of: Number = percent) -> list[float]:
+        """One number per seed."""
+        return [of(result) for result in self.seeds(task, method, x).values()]
+
+    def mean(
+        self,
+        task: str,
+        method: str,
+        x: Any = None,
+        of: Number = percent,
+        form: str = ".2f",
+        error_form: str | None = None,
+    ) -> Value:
+        """Mean and standard error, for a table."""
+        return mean_value(self.numbers(task, method, x, of), form, error_form)
+
+    def differences(
+        self, task: str, x: Any, first: str, second: str, of: Number = percent
+    ) -> list[float]:
+        """The first method's number minus the second's, for the seeds that both have.
+
+        Where the second has no x axis, what it has without one is taken.
+        """
+        ones = self.seeds(task, first, x)
+        others = self.seeds(task, second, x) or self.seeds(task, second)
+        return [of(ones[seed]) - of(others[seed]) for seed in ones if seed in others]
+
+    def compare(self, text: str, first: str, second: str, of: Number = percent) -> Claim:
+        """The claim that the first method's number is larger, checked wherever both have one."""
+        claim = Claim(text)
+        for task, method, x in self:
+            if method == first:
+                place = task if x is None else f"{task} {x}"
+                claim.compare(self.differences(task, x, first, second, of), place)
+        return claim
+
+    def curves(
+        self, task: str, of: Number = percent, methods: Sequence[str] = (), suffix: str = ""
+    ) -> list[Series | None]:
+        """One curve per method, of those that have several places on the x axis."""
+        return [
+            curve(
+                method + suffix,
+                {x: self.numbers(task, method, x, of) for x in self.xs(task, method)},
+            )
+            for method in methods or self.methods
+        ]
+
+    def chart(
+        self, task: str, x_title: str, y_title: str, of: Number = percent, log_y: bool = False
+    ) -> Chart | None:
+        """The curves of a task against a logarithmic axis."""
+        return chart(x_title, y_title, self.curves(task, of), log_x=True, log_y=log_y)
+
+    def over(self, what: str = "seed") -> str:
+        """How many seeds there are, as text."""
+        plural = "s" * (self.n_seeds != 1)
+        return f"mean ± standard error over {self.n_seeds} {what}{plural}"

@@ -1,0 +1,165 @@
+"""Figures 2 and 6: error against the share of the training rows that are landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bochner.papers.groups import Groups, error_percent
+from bochner.papers.letarte import svm
+from bochner.papers.letarte.common import (
+    CONVERGED,
+    DATASETS,
+    LANDMARK_BETA,
+    LANDMARK_FREQUENCIES,
+    PB_C,
+    PB_R,
+    RBF_C,
+    RBF_R,
+    SIMILAR,
+    averaged_differences,
+    cut_lines,
+    load_split,
+    make_study,
+    measure_landmarks,
+    solver_text,
+    training_rows,
+)
+from bochner.papers.study import Request, Runner, Study
+from bochner.records.cells import Cell, Result
+from bochner.records.sections import Claim, Row, Section, chart, value
+from bochner.records.statistics import mean_and_error
+
+METHODS = (RBF_R, RBF_C, PB_R, PB_C)
+PERCENTS, QUICK_PERCENTS = (1, 5, 10, 15, 20, 25), (1, 10, 25)
+# With more rows a quarter of them as landmarks, with 64 frequencies each, take minutes per cell.
+MAX_TRAIN = 2000
+
+
+def collect(request: Request, run: Runner) -> list[Result]:
+    """Shares of the rows as landmarks, at random or centroids, plain or learned."""
+    percents = request.widths or (QUICK_PERCENTS if request.quick else PERCENTS)
+    return run(
+        [
+            Cell(
+                "landmarks",
+                task,
+                method,
+                None,
+                seed,
+                training_rows(request, MAX_TRAIN),
+                (("gamma", gamma), ("percent", percent), ("solver", CONVERGED)),
+            )
+            for task, gamma in svm.choose_gamma(request, run).items()
+            for seed in range(request.seeds)
+            for percent in percents
+            for method in METHODS
+        ]
+    )
+
+
+def measure(cell: Cell) -> Result:
+    """Measure one cell."""
+    split = load_split(cell.task, cell.seed, cell.max_train)
+    if cell.method == svm.METHOD:
+        return svm.measure_svm(cell, split)
+    return measure_landmarks(cell, split, cell.setting("percent") / 100)
+
+
+def sections(results: Sequence[Result]) -> list[Section]:
+    """One table and chart per dataset, and what the paper claims."""
+    groups = Groups(results, lambda result: result.cell.setting("percent"))
+    methods = groups.methods
+    found = [
+        Section(
+            "Test error in percent against the share of the training rows that are landmarks, "
+            f"{groups.over('split')}",
+            lines=(
+                "R: landmarks are rows at random, C: centroids of k-means in each class. PB: "
+                f"beta = {LANDMARK_BETA:g}, {LANDMARK_FREQUENCIES} frequencies (paper: both"
+                " chosen on validation rows).",
+                "gamma chosen by the SVM on the authors' split; C by validation error. "
+                f"{solver_text([CONVERGED])}",
+                *cut_lines(results),
+            ),
+        )
+    ]
+    for task in groups.tasks:
+        rows: list[Row] = [("percent", *methods)]
+        rows += [
+            (value(percent), *(groups.mean(task, m, percent, error_percent) for m in methods))
+            for percent in groups.xs()
+        ]
+        curves = groups.curves(task, error_percent)
+        x_title = "landmarks, percent of the training rows"
+        drawn = chart(x_title, "test error in percent", curves)
+        found.append(Section(task, tuple(rows), chart=drawn))
+    return [*found, Section("What the paper claims", claims=_claims(groups))]
+
+
+def _claims(groups: Groups) -> tuple[Claim, ...]:
+    better = Claim(
+        "learned landmarks (PB) err less than plain ones (RBF) on the average of the shares"
+    )
+    similar = Claim(f"rows at random and centroids are within {SIMILAR:g} percent on average")
+    steady = Claim("centroids vary less from split to split than rows at random")
+    for task in groups.tasks:
+        for plain, learned in ((RBF_R, PB_R), (RBF_C, PB_C)):
+            differences = averaged_differences(groups, task, plain, learned)
+            better.compare(differences, f"{task} {learned}")
+        for at_random, centroids in ((RBF_R, RBF_C), (PB_R, PB_C)):
+            differences = averaged_differences(groups, task, at_random, centroids)
+            if not differences:
+                continue
+            mean = float(np.mean(differences))
+            similar.check(abs(mean) <= SIMILAR, f"{task} {centroids}: {mean:+.2f}")
+            random_spread, spread = (
+                _spread(groups, task, method) for method in (at_random, centroids)
+            )
+            if np.isfinite([spread, random_spread]).all():
+                place = f"{task} {centroids}: {spread:.2f} against {random_spread:.2f}"
+                steady.check(spread < random_spread, place)
+    return better, similar, steady
+
+
+def _spread(groups: Groups, task: str, method: str) -> float:
+    """Standard error of the test error, averaged over the shares."""
+    errors = [
+        mean_and_error(groups.numbers(task, method, x, error_percent))[1]
+        for x in groups.xs(task, method)
+    ]
+    return float(np.mean(errors))
+
+
+def _figure(number: int, summary: str, tasks: tuple[str, ...], **times: str) -> Study:
+    return make_study(
+        tasks,
+        "500 training rows, 1, 10 and 25 percent of them as landmarks, two splits",
+        name=f"letarte-figure{number}",
+        item=f"Figure {number}",
+        summary=summary,
+        seeds=5,
+        quick_seeds=2,
+        collect=collect,
+        measure=measure,
+        sections=sections,
+        widths="percents of the rows as landmarks",
+        **times,
+    )
+
+
+FIGURE2 = _figure(
+    2,
+    "error against the share of the rows that are landmarks",
+    ("ads",),
+    quick_time="25 s",
+    full_time="about 20 min",
+)
+FIGURE6 = _figure(
+    6,
+    "as Figure 2, the other datasets",
+    tuple(task for task in DATASETS if task not in FIGURE2.tasks),
+    quick_time="90 s",
+    full_time="about 3 h",
+)

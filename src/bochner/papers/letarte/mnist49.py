@@ -1,0 +1,146 @@
+"""Ways to choose few frequencies: fours against nines of MNIST (not a figure of the paper)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from bochner.fourier.features import FourierFeatures
+from bochner.fourier.posterior_features import PosteriorFourierFeatures
+from bochner.papers.groups import Groups
+from bochner.papers.letarte.common import (
+    Split,
+    as_result,
+    load_rows,
+    make_study,
+    pool_split,
+    training_rows,
+    tune_linear,
+)
+from bochner.papers.study import Request, Runner, grid
+from bochner.records.cells import Cell, Result
+from bochner.records.sections import Row, Section
+
+TASK = "mnist49"
+GAMMA = 0.02
+RANDOM = "random"
+# Names in the table: settings of PosteriorFourierFeatures, and strengths among which the
+# validation rows choose (rho is a multiple of the candidates). Drawing with replacement is
+# sensitive to it.
+POSTERIORS: dict[str, tuple[dict[str, str], str, tuple[float, ...]]] = {
+    "KL, with replacement": (
+        {"divergence": "kl", "draw": "with_replacement"},
+        "beta",
+        (1.0, 3.0, 10.0, 100.0),
+    ),
+    "KL, without": (
+        {"divergence": "kl", "draw": "without_replacement"},
+        "beta",
+        (1.0, 3.0, 10.0, 100.0),
+    ),
+    "chi-square": (
+        {"divergence": "chi2", "draw": "without_replacement"},
+        "rho",
+        (1e-3, 1e-2, 1e-1),
+    ),
+    "continuous": ({"divergence": "kl", "support": "continuous"}, "beta", (10.0, 100.0)),
+}
+METHODS = (RANDOM, *POSTERIORS)
+FREQUENCIES, QUICK_FREQUENCIES = (5, 10, 25, 50, 100), (5, 25)
+TRAIN_ROWS, VALID_ROWS, TEST_ROWS = 4000, 1000, 4000
+CANDIDATES = 20_000
+
+
+def collect(request: Request, run: Runner) -> list[Result]:
+    """Every way with every number of frequencies; gamma is the same for all."""
+    counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
+    columns = [(method, 2 * count) for method in METHODS for count in counts]
+    settings = {task: {"gamma": GAMMA} for task in request.tasks}
+    return run(grid("mnist49", request, columns, training_rows(request, TRAIN_ROWS), settings))
+
+
+def measure(cell: Cell) -> Result:
+    """Measure one cell."""
+    split = draw_split(cell.task, cell.seed, cell.max_train or TRAIN_ROWS)
+    start = time.perf_counter()
+    gamma = cell.setting("gamma")
+    tuned, fit = [], 0.0
+    for fitted, seconds in _fitted_maps(cell, split):
+        fit += seconds
+        tuned.append(tune_linear(fitted, split, gamma, cell.seed))
+    return as_result(cell, split, min(tuned, key=lambda each: each.valid_error), start, fit)
+
+
+@lru_cache(maxsize=1)
+def draw_split(task: str, seed: int, n_train: int) -> Split:
+    """Rows drawn from the pool of all images."""
+    return pool_split(load_rows(task), seed, n_train, VALID_ROWS, TEST_ROWS)
+
+
+def _fitted_maps(cell: Cell, split: Split) -> Iterator[tuple[Any, float]]:
+    """The maps of a cell, one for each strength, and the seconds that each took."""
+    X, y = split.X_train, split.y_train
+    settings: dict[str, Any] = {
+        "n_components": cell.width,
+        "gamma": cell.setting("gamma"),
+        "random_state": cell.seed,
+    }
+    start = time.perf_counter()
+    if cell.method == RANDOM:
+        fitted = FourierFeatures(sampling="iid", **settings).fit(X, y)
+        yield fitted, time.perf_counter() - start
+        return
+    posterior, name, strengths = POSTERIORS[cell.method]
+    if "support" in posterior:
+        for strength in strengths:
+            fitted = PosteriorFourierFeatures(**posterior, **settings, **{name: strength})
+            yield fitted.fit(X, y), time.perf_counter() - start
+            start = time.perf_counter()
+        return
+    # The losses are computed once; every posterior follows from them.
+    base = PosteriorFourierFeatures(n_candidates=CANDIDATES, **posterior, **settings).fit(X, y)
+    for strength in strengths:
+        yield base.with_posterior(**{name: strength}), time.perf_counter() - start
+        start = time.perf_counter()
+
+
+def sections(results: Sequence[Result]) -> list[Section]:
+    """Accuracy by method and frequencies."""
+    groups = Groups(results, lambda result: (result.cell.width or 0) // 2)
+    counts = groups.xs()
+    rows: list[Row] = [("frequencies", *(f"{count:g}" for count in counts))]
+    rows += [
+        (method, *(groups.mean(TASK, method, count, form=".1f") for count in counts))
+        for method in groups.methods
+    ]
+    first = results[0]
+    return [
+        Section(
+            f"MNIST 4 against 9, {first.details['n_train']:g} training rows, "
+            f"{first.details['n_test']:g} test rows: accuracy in percent, {groups.over()}",
+            tuple(rows),
+            (
+                f"gamma {first.cell.setting('gamma'):g}; the strength of the posterior, and C of"
+                f" the linear model, by {VALID_ROWS} validation rows.",
+            ),
+        )
+    ]
+
+
+MNIST49 = make_study(
+    (TASK,),
+    "500 training rows, 5 and 25 frequencies, two draws",
+    name="letarte-mnist49",
+    item="MNIST 49",
+    summary="ways to choose few frequencies (not a figure of the paper)",
+    seeds=10,
+    quick_seeds=2,
+    quick_time="60 s",
+    full_time="about 1 h",
+    collect=collect,
+    measure=measure,
+    sections=sections,
+    widths="frequencies",
+)

@@ -1,0 +1,151 @@
+"""Figure 5: how far from diagonal the covariance of the last layer's features is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.engine.arrays import convert, namespace
+from bochner.engine.summaries import to_numpy
+from bochner.images.layers import PatchLayer
+from bochner.images.network import ConvolutionalKernelNetwork
+from bochner.images.patches import extract_patches, normalize_patches
+from bochner.papers.groups import Groups, detail, score
+from bochner.papers.mukuta.networks import (
+    GIBIBYTE,
+    MERCER,
+    METHODS,
+    OPTIMIZED,
+    QUANTILE,
+    QUICK_IMAGES,
+    as_result,
+    dataset_of,
+    fitted,
+    load_part,
+    make_study,
+    place,
+)
+from bochner.papers.study import Request, Runner, grid
+from bochner.records.cells import Cell, Result
+from bochner.records.sections import Row, Section
+
+MAPS, IMAGES = 400, 2000
+
+
+def collect(request: Request, run: Runner) -> list[Result]:
+    """Every approximation."""
+    max_train = QUICK_IMAGES if request.quick else None
+    return run(grid("covariance", request, product(METHODS, (None,)), max_train))
+
+
+def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
+    """Measure one cell.
+
+    The score is the root mean square of the correlations between different features of patches,
+    among the first 400; `details` has that of the maps after pooling as well.
+    """
+    start = time.perf_counter()
+    data = load_part(dataset_of(cell.task), cell.max_train, cell.seed)
+    X = place(data.X_train, device)
+    network, fit = fitted(cell, X, QUANTILE, budget)
+    patches, maps = last_features(network, X[:IMAGES])
+    details = {"maps": off_diagonal(maps)}
+    return as_result(cell, off_diagonal(patches), fit, start, details)
+
+
+def last_features(
+    network: ConvolutionalKernelNetwork, images: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Features of the last layer: of single patches, and after pooling."""
+    before, last = images, network.layers_[-1]
+    for layer in network.layers_[:-1]:
+        before = layer(_as_float(before), network.memory_budget // 2)
+    before = _as_float(before)
+    assert isinstance(last.layer, PatchLayer)
+    patches = extract_patches(before, last.layer.patch)
+    xp = namespace(patches)
+    patches = xp.reshape(patches, (-1, patches.shape[-1]))
+    step = max(1, int(patches.shape[0]) // 100_000)
+    directions, norms = normalize_patches(
+        patches[::step, ...], before.shape[-1], center=last.center
+    )
+    some = np.flatnonzero(to_numpy(norms) > 0)
+    rows = xp.take(directions, convert(some, directions, xp.int64), axis=0)
+    patch_features = to_numpy(last.xi(rows))
+    maps = to_numpy(last(before, network.memory_budget // 2)).reshape(-1, last.n_maps)
+    return patch_features, maps
+
+
+def off_diagonal(features: NDArray[Any], most: int = MAPS) -> float:
+    """Root mean square of the correlations between different columns that vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.papers.mukuta.covariance import off_diagonal
+    >>> round(off_diagonal(np.array([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]])), 6)
+    1.0
+    """
+    correlations = correlation(features, most)
+    apart = correlations[~np.eye(len(correlations), dtype=bool)]
+    return float(np.sqrt(np.mean(apart**2)))
+
+
+def correlation(features: NDArray[Any], most: int = MAPS) -> NDArray[np.float64]:
+    """The covariance of columns that were rescaled to variance one."""
+    rows = features[:, :most].astype(np.float64)
+    spread = rows.std(axis=0)
+    return np.atleast_2d(np.corrcoef(rows[:, spread > 1e-9 * spread.max()], rowvar=False))
+
+
+def _as_float(maps: Any) -> Any:
+    xp = namespace(maps)
+    if maps.ndim == 3:
+        maps = maps[..., None]
+    return xp.astype(maps, xp.float32, copy=False)
+
+
+def sections(results: Sequence[Result]) -> list[Section]:
+    """Correlations between the features of the last layer."""
+    groups = Groups(results)
+    rows: list[Row] = [("architecture", "approximation", "of patches", "after pooling")]
+    rows += [
+        (
+            *key[:2],
+            groups.mean(*key, score, ".3f"),
+            groups.mean(*key, detail("maps"), ".3f"),
+        )
+        for key in groups
+    ]
+    claim = groups.compare(
+        "features of Mercer are less correlated than those of the optimised map",
+        OPTIMIZED,
+        MERCER,
+        score,
+    )
+    line = (
+        "Root mean square of the correlations between different features, the first"
+        f" {MAPS} of the last layer: of single patches, for which the eigenfunctions"
+        " are made, and of the maps after pooling."
+    )
+    heading = "Figure 5: how far from diagonal the covariance is"
+    return [Section(heading, tuple(rows), (line,), claims=(claim,))]
+
+
+FIGURE5 = make_study(
+    ("cifar-pm",),
+    "cifar-pm",
+    name="mukuta-figure5",
+    item="Figure 5",
+    summary="covariance of the features of a convolutional kernel network",
+    quick_time="50 s",
+    full_time="about 30 min",
+    collect=collect,
+    measure=measure,
+    sections=sections,
+)

@@ -1,0 +1,73 @@
+"""Figure 6: accuracy against the number of maps of the last layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bochner.papers.groups import Groups
+from bochner.papers.mukuta.networks import (
+    GIBIBYTE,
+    MERCER,
+    METHODS,
+    QUANTILE,
+    QUICK_IMAGES,
+    RANDOM,
+    make_study,
+    measure_accuracy,
+)
+from bochner.papers.study import Request, Runner, grid
+from bochner.records.cells import Cell, Result
+from bochner.records.sections import Claim, Row, Section, chart
+
+WIDTHS, QUICK_WIDTHS = (200, 400, 600, 800), (40, 80)
+
+
+def collect(request: Request, run: Runner) -> list[Result]:
+    """Every approximation with every number of maps."""
+    widths = request.widths or (QUICK_WIDTHS if request.quick else WIDTHS)
+    columns = [(method, width) for width in widths for method in METHODS]
+    return run(grid("maps", request, columns, QUICK_IMAGES if request.quick else None))
+
+
+def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
+    """Measure one cell."""
+    return measure_accuracy(cell, (QUANTILE,), device, budget)
+
+
+def sections(results: Sequence[Result]) -> list[Section]:
+    """Accuracy by the number of maps in the last layer."""
+    groups = Groups(results)
+    methods = [method for method in METHODS if method in groups.methods]
+    return [_section(groups, task, methods) for task in groups.tasks]
+
+
+def _section(groups: Groups, task: str, methods: Sequence[str]) -> Section:
+    widths = groups.xs(task)
+    rows: list[Row] = [("approximation", *(f"{width} maps" for width in widths))]
+    rows += [(method, *(groups.mean(task, method, w) for w in widths)) for method in methods]
+    claim = Claim("with the fewest maps Mercer is more accurate than random features")
+    claim.compare(groups.differences(task, widths[0], MERCER, RANDOM), f"{widths[0]} maps")
+    line = f"Quantile {QUANTILE:g}; C as in Table 2. Only a picture is published."
+    curves = groups.curves(task, methods=methods)
+    return Section(
+        f"Figure 6: accuracy % with fewer maps, {task}",
+        tuple(rows),
+        (line,),
+        chart("maps of the last layer", "accuracy %", curves),
+        claims=(claim,),
+    )
+
+
+FIGURE6 = make_study(
+    ("cifar-pm",),
+    "cifar-pm",
+    name="mukuta-figure6",
+    item="Figure 6",
+    summary="accuracy against the number of maps of the last layer",
+    quick_time="40 s",
+    full_time="hours",
+    collect=collect,
+    measure=measure,
+    sections=sections,
+    widths="maps of the last layer",
+)

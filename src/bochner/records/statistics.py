@@ -1,0 +1,75 @@
+"""Means with their standard errors: how they are computed, and how they are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and its standard error over the seeds.
+
+    The error of a single value is nan; of no values both are.
+
+    Examples
+    --------
+    >>> from bochner.records.statistics import mean_and_error
+    >>> mean_and_error([97.0, 99.0]), mean_and_error([97.0])
+    ((98.0, 1.0), (97.0, nan))
+    """
+    n = len(values)
+    if not n:
+        return math.nan, math.nan
+    error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    return float(np.mean(values)), error
+
+
+def format_mean(
+    mean: float | None,
+    error: float | None = None,
+    form: str = ".2f",
+    error_form: str | None = None,
+    missing: str = "-",
+) -> str:
+    """A mean and its standard error as text.
+
+    Parameters
+    ----------
+    mean, error : float or None
+        None and nan stand for what is not known.
+    form, error_form : str
+        Format specifications; that of the error is the same as the mean's by default.
+    missing : str, default="-"
+        What is written where there is no mean.
+
+    Examples
+    --------
+    >>> from bochner.records.statistics import format_mean
+    >>> format_mean(97.3, 0.25), format_mean(0.00123, 0.0004, ".3g", ".1g"), format_mean(None)
+    ('97.30 ± 0.25', '0.00123 ± 0.0004', '-')
+    """
+    if mean is None or math.isnan(mean):
+        return missing
+    text = format(mean, form)
+    if error is None or math.isnan(error):
+        return text
+    return f"{text} ± {format(error, form if error_form is None else error_form)}"
+
+
+def plus_minus(values: Sequence[float], digits: int = 2) -> str:
+    """Mean and standard error of values as text, with so many decimals.
+
+    Examples
+    --------
+    >>> from bochner.records.statistics import plus_minus
+    >>> plus_minus([97.0, 99.0]), plus_minus([97.0]), plus_minus([])
+    ('98.00 ± 1.00', '97.00', '-')
+    """
+    return format_mean(*mean_and_error(values), f".{digits}f")
+
+
+def is_noise(mean: float, error: float) -> bool:
+    """Whether a mean difference is at most two standard errors; of a single seed nothing is."""
+    return not math.isnan(error) and abs(mean) <= 2 * error
