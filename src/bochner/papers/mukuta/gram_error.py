@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics.pairwise import rbf_kernel
 
-from bochner.guarantees.approximation import predicted_residual, relative_gram_bound, residuals
+from bochner.guarantees.residuals import predicted_residual, relative_gram_bound, residuals
 from bochner.papers.groups import Groups, score
 from bochner.papers.mukuta.feature_maps import (
     MERCER,
