@@ -18,6 +18,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
+from bochner import linear
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
@@ -43,6 +44,10 @@ def _text_types(operator: Any) -> None:
 
 def _one_number(operator: Any) -> None:
     _declare_numbers(operator, 0, 1)
+
+
+def _number_types(operator: Any) -> None:
+    _declare_numbers(operator, 0, len(np.atleast_2d(operator.raw_operator.coef_)))
 
 
 def _classifier_types(operator: Any) -> None:
@@ -71,9 +76,7 @@ def _label_type(classes: Any) -> Any:
 
 def _parse_linear(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     """Scores instead of what skl2onnx calls probabilities."""
-    from skl2onnx import get_model_alias
-
-    operator = scope.declare_local_operator(get_model_alias(type(model)), model)
+    operator = scope.declare_local_operator(f"Bochner{type(model).__name__}", model)
     operator.inputs = inputs
     label, scores = _label_type(model.classes_)(), inputs[0].type.__class__()
     operator.outputs.append(scope.declare_local_variable("label", label))
@@ -137,6 +140,9 @@ CONVERTERS: dict[type, Converter] = MAPS | {
     OneHotEncoder: Converter(preparation.write_one_hot, check=preparation.check_one_hot),
     LinearSVC: _linear,
     RidgeClassifier: _linear,
+    linear.RidgeClassifier: _linear,
+    linear.SquaredHingeClassifier: _linear,
+    linear.RidgeRegressor: Converter(heads.write_linear_regressor, _number_types),
     KernelRidge: Converter(heads.write_kernel_ridge, _one_number, kernels.kernel_of),
     DaysSinceEpoch: Converter(preparation.write_dates, check=preparation.write_dates),
     TransformedTargetRegressor: Converter(

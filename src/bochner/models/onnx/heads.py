@@ -1,4 +1,4 @@
-"""What comes after a map: linear classifiers, and kernel ridge regression in its place."""
+"""What comes after a map: linear models, and kernel ridge regression in its place."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from bochner.models.onnx.kernels import kernel_of, write_kernel
 
 def are_integers(classes: Any) -> bool:
     return np.asarray(classes).dtype.kind in "iub"
+
+
+def write_linear_regressor(graph: Graph, x: str, model: Any) -> str:
+    """Predicted numbers, one column per target."""
+    return graph.plus(graph.product(x, np.atleast_2d(model.coef_).T), np.ravel(model.intercept_))
 
 
 def write_linear_classifier(graph: Graph, x: str, model: Any) -> list[str]:
