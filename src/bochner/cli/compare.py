@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table as Grid
 
+from bochner.cli.comparison_table import footnote, guaranteed_statements, make_grid
 from bochner.cli.console import check_width, console, data_help, fail
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from bochner.records.cells import Cell, Notebook, Result
 
 MAX_ROWS = 20_000
-_WIDE = 100  # characters of a screen that has room for every column of the table
 
 
 def register(app: typer.Typer) -> None:
@@ -244,6 +242,7 @@ def _report(
     from bochner.compare.document import make_document
     from bochner.compare.pictures.patches import patches
     from bochner.compare.pictures.plane import plane
+    from bochner.records.files import write_text_whole
 
     pictures: dict[str, Any] = {}
     for name, what, draw in (("plane", "the plane", plane), ("patches", "patches", patches)):
@@ -263,27 +262,19 @@ def _report(
         interrupted=interrupted,
         pictures=pictures,
     )
-    console.print(_grid(document))
+    console.print(make_grid(document, console.width))
     _left_out(left_out)
     found = document["recommendation"]
     console.print(f"\n[bold]{found['sentence']}[/bold] {found['reason']}", highlight=False)
-    for statement in _statements(document):
+    for statement in guaranteed_statements(document):
         _say(f"Guaranteed: {statement}")
-    _say(_footnote(document), style="dim")
+    _say(footnote(document), style="dim")
     try:
-        written = _write(folder / "results.json", json.dumps(document, indent=1))
+        written = write_text_whole(folder / "results.json", json.dumps(document, indent=1))
         _say(f"Results: {written}", whole=True)
     except OSError as error:
-        fail(f"the results cannot be written to {folder}: {error.strerror or error}", code=1)
+        fail(error, code=1)
     _write_page(document, folder / "page.html")
-
-
-def _write(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
-    return path
 
 
 def _write_page(document: Mapping[str, Any], path: Path) -> None:
@@ -300,87 +291,6 @@ def _write_page(document: Mapping[str, Any], path: Path) -> None:
     except OSError as error:
         fail(f"the page cannot be written to {path}: {error.strerror or error}", code=1)
     _say(f"Page: {page}", whole=True)
-
-
-def _grid(document: Mapping[str, Any]) -> Grid:
-    measure, summaries = document["measure"], document["summaries"]
-    best = max(summary["score"] for summary in summaries)
-    digits = 1 if measure["unit"] == "%" else 3
-    classes = document["data"]["task"] == "classification"
-    grid = Grid(box=None, pad_edge=False)
-    grid.add_column("method", no_wrap=True)
-    heads = ["columns", f"{measure['name']} {measure['unit']}".strip(), "fit s", "transform s"]
-    for head in heads + (["error ≤ %"] if classes else []):
-        grid.add_column(head, justify="right", no_wrap=head != "balanced accuracy %")
-    own = console.width >= _WIDE
-    if own:
-        grid.add_column("of the kernel")
-    previous = None
-    for summary in summaries:
-        if previous not in (None, summary["method"]):
-            grid.add_section()
-        score = f"{summary['score']:.{digits}f}"
-        if summary["standard_error"] is not None:
-            score += f" ± {summary['standard_error']:.{digits}f}"
-        row = [
-            summary["method"] if summary["method"] != previous else "",
-            str(summary["width"] or "-"),
-            f"[bold]{score}[/bold]" if summary["score"] == best else score,
-            f"{summary['fit']:.3f}",
-            f"{summary['transform']:.4f}",
-        ]
-        guarantee, certificate = summary["guarantee"], summary["certificate"]
-        if classes:
-            row.append("" if certificate is None else f"{100 * certificate['value']:.1f}")
-        if own:
-            row.append("" if guarantee == certificate else _of_the_kernel(guarantee))
-        grid.add_row(*row)
-        previous = summary["method"]
-    return grid
-
-
-def _statements(document: Mapping[str, Any]) -> list[str]:
-    """What is guaranteed of the recommended method."""
-    found = document["recommendation"]
-    chosen = next(
-        summary
-        for summary in document["summaries"]
-        if (summary["method"], summary["width"]) == (found["method"], found["width"])
-    )
-    guarantees = [chosen["certificate"], chosen["guarantee"]]
-    statements = [
-        guarantee["statement"]
-        for guarantee in guarantees
-        if guarantee is not None and guarantee["value"] < guarantee["uninformative"]
-    ]
-    return list(dict.fromkeys(statements))
-
-
-def _of_the_kernel(guarantee: Mapping[str, Any]) -> str:
-    text = f"{guarantee['name']} ≤ {guarantee['value']:.3f}"
-    return text if guarantee["value"] < guarantee["uninformative"] else f"{text}: says nothing"
-
-
-def _footnote(document: Mapping[str, Any]) -> str:
-    summaries = document["summaries"]
-    several = any(summary["standard_error"] is not None for summary in summaries)
-    lines = [
-        "Gamma, C and posteriors were chosen on held-out training rows."
-        + " ± is the standard error over the splits." * several
-        + " Fit is map and machine on the training rows, transform the test rows' features and "
-        "decisions, in seconds."
-    ]
-    if any(summary["certificate"] for summary in summaries):
-        lines.append(
-            "Error ≤: on new rows, with probability 0.95 for all lines at once, from the test "
-            "rows of the first split."
-        )
-    if any(summary["guarantee"] != summary["certificate"] for summary in summaries):
-        lines.append(
-            "What is guaranteed of the kernels, with probability 0.95 each, is in the results and "
-            "on the page."
-        )
-    return " ".join(lines)
 
 
 def _introduce(setup: Setup, seeds: int) -> None:

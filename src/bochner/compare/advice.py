@@ -10,6 +10,7 @@ import numpy as np
 
 from bochner.compare.plan import Setup
 from bochner.models.methods import METHODS
+from bochner.records.statistics import format_mean
 
 _NO_TIME = 0.1  # seconds that nobody minds
 
@@ -24,9 +25,7 @@ def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
     '97.2 ± 0.5 %'
     """
     digits = 1 if measure["unit"] == "%" else 3
-    text = f"{summary['score']:.{digits}f}"
-    if summary["standard_error"] is not None:
-        text += f" ± {summary['standard_error']:.{digits}f}"
+    text = format_mean(summary["score"], summary["standard_error"], f".{digits}f")
     return f"{text} {measure['unit']}".rstrip()
 
 

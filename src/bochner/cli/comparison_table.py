@@ -1,0 +1,93 @@
+"""What `compare` prints: the table, what is guaranteed, and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table as Grid
+
+from bochner.records.statistics import format_mean
+
+_WIDE = 100  # characters of a screen that has room for every column of the table
+
+
+def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
+    """One line per method and width, for a screen of so many characters."""
+    measure, summaries = document["measure"], document["summaries"]
+    best = max(summary["score"] for summary in summaries)
+    digits = 1 if measure["unit"] == "%" else 3
+    classes = document["data"]["task"] == "classification"
+    grid = Grid(box=None, pad_edge=False)
+    grid.add_column("method", no_wrap=True)
+    heads = ["columns", f"{measure['name']} {measure['unit']}".strip(), "fit s", "transform s"]
+    for head in heads + (["error ≤ %"] if classes else []):
+        grid.add_column(head, justify="right", no_wrap=head != "balanced accuracy %")
+    own = screen >= _WIDE
+    if own:
+        grid.add_column("of the kernel")
+    previous = None
+    for summary in summaries:
+        if previous not in (None, summary["method"]):
+            grid.add_section()
+        score = format_mean(summary["score"], summary["standard_error"], f".{digits}f")
+        row = [
+            summary["method"] if summary["method"] != previous else "",
+            str(summary["width"] or "-"),
+            f"[bold]{score}[/bold]" if summary["score"] == best else score,
+            f"{summary['fit']:.3f}",
+            f"{summary['transform']:.4f}",
+        ]
+        guarantee, certificate = summary["guarantee"], summary["certificate"]
+        if classes:
+            row.append("" if certificate is None else f"{100 * certificate['value']:.1f}")
+        if own:
+            row.append("" if guarantee == certificate else _of_the_kernel(guarantee))
+        grid.add_row(*row)
+        previous = summary["method"]
+    return grid
+
+
+def guaranteed_statements(document: Mapping[str, Any]) -> list[str]:
+    """What is guaranteed of the recommended method."""
+    found = document["recommendation"]
+    chosen = next(
+        summary
+        for summary in document["summaries"]
+        if (summary["method"], summary["width"]) == (found["method"], found["width"])
+    )
+    guarantees = [chosen["certificate"], chosen["guarantee"]]
+    statements = [
+        guarantee["statement"]
+        for guarantee in guarantees
+        if guarantee is not None and guarantee["value"] < guarantee["uninformative"]
+    ]
+    return list(dict.fromkeys(statements))
+
+
+def _of_the_kernel(guarantee: Mapping[str, Any]) -> str:
+    text = f"{guarantee['name']} ≤ {guarantee['value']:.3f}"
+    return text if guarantee["value"] < guarantee["uninformative"] else f"{text}: says nothing"
+
+
+def footnote(document: Mapping[str, Any]) -> str:
+    """How the table is to be read."""
+    summaries = document["summaries"]
+    several = any(summary["standard_error"] is not None for summary in summaries)
+    lines = [
+        "Gamma, C and posteriors were chosen on held-out training rows."
+        + " ± is the standard error over the splits." * several
+        + " Fit is map and head on the training rows, transform the test rows' features and "
+        "decisions, in seconds."
+    ]
+    if any(summary["certificate"] for summary in summaries):
+        lines.append(
+            "Error ≤: on new rows, with probability 0.95 for all lines at once, from the test "
+            "rows of the first split."
+        )
+    if any(summary["guarantee"] != summary["certificate"] for summary in summaries):
+        lines.append(
+            "What is guaranteed of the kernels, with probability 0.95 each, is in the results and "
+            "on the page."
+        )
+    return " ".join(lines)
