@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import to_numpy
 
 TargetKind = Literal["auto", "classification", "regression"]
 Float = NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import to_numpy
 from bochner.guarantees import clopper_pearson, residual_bound, residuals
 from bochner.models.methods import scale_rule
 from bochner.models.preparation import make_preparation

@@ -139,7 +139,8 @@ def reduce_rows(
 
 def map_batches(function: Callable[[Any], Any], X: Any, height: int) -> Any:
     """``function(X)`` computed for `height` rows at a time, for rows that are not lazy."""
-    parts = [function(X[rows, ...]) for rows in gen_batches(int(X.shape[0]), max(1, height))]
+    batches = list(gen_batches(int(X.shape[0]), max(1, height))) or [slice(0, 0)]
+    parts = [function(X[rows, ...]) for rows in batches]
     return parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0)
 
 

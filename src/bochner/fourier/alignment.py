@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import to_numpy
 from bochner.targets import Target
 
 Float = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner.engine.arrays import cast, convert, namespace
+from bochner.engine.places import cast, convert, namespace
 
 Float = NDArray[np.float64]
 Potential = Callable[[Any], tuple[Any, Any]]

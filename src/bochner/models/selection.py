@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import to_numpy
 from bochner.models.comparison_machines import machine_for, strength_to_C
 from bochner.models.linear_machine import HELD_OUT, PATIENCE, Linear, Machine
 from bochner.models.methods import (

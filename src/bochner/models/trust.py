@@ -33,7 +33,7 @@ TRUSTED = frozenset(
         "bochner.images.patch_maps.PatchMap",
         "bochner.mercer.features.MercerFeatures",
         "bochner.mercer.marginals.Marginal",
-        "bochner.mercer.marginals.ProductMatern",
+        "bochner.kernels.ProductMatern",
         "bochner.mercer.mixtures.Mixture",
         "bochner.mercer.moments.Moments",
         "bochner.mercer.plan.GaussianPlan",

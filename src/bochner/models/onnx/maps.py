@@ -20,13 +20,12 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
-from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern
+from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern, ProductMatern
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.margin.sphere.harmonics import _plan as harmonic_plan
 from bochner.mercer.features import MercerFeatures
 from bochner.mercer.hermite import recurrence
-from bochner.mercer.marginals import ProductMatern
 from bochner.mercer.plan import GaussianPlan, Levels
 from bochner.mercer.separable import SeparablePlan
 from bochner.mercer.union import UnionPlan
