@@ -15,7 +15,6 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import float_dtype, is_dask, is_host, namespace, zeros
 
@@ -137,9 +136,22 @@ def reduce_rows(
     return parts[0].compute()
 
 
+def row_slices(n_rows: int, height: int) -> list[slice]:
+    """Slices of at least one and at most `height` rows that cover all rows.
+
+    Examples
+    --------
+    >>> from bochner.engine.rowwise import row_slices
+    >>> row_slices(5, 3)
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    n_rows, height = int(n_rows), max(1, height)
+    return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
+
+
 def map_batches(function: Callable[[Any], Any], X: Any, height: int) -> Any:
     """``function(X)`` computed for `height` rows at a time, for rows that are not lazy."""
-    batches = list(gen_batches(int(X.shape[0]), max(1, height))) or [slice(0, 0)]
+    batches = row_slices(X.shape[0], height) or [slice(0, 0)]
     parts = [function(X[rows, ...]) for rows in batches]
     return parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0)
 

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 from sklearn.utils.random import sample_without_replacement
 
 from bochner.engine.places import cast, convert, is_dask, is_host, namespace, to_numpy, wide_dtype
-from bochner.engine.rowwise import columns_in_one_block, reduce_rows
+from bochner.engine.rowwise import columns_in_one_block, reduce_rows, row_slices
 
 _BATCH = 2**16
 
@@ -53,7 +52,7 @@ def _moments(X: Any) -> Moments:
         zeros = X.shape[0] * X.shape[1] - values.size
         return _merge((zeros, 0.0, 0.0), _batch_moments(np, values))
     xp, wide = namespace(X), wide_dtype(X)
-    batches = (cast(X[rows, :], wide) for rows in gen_batches(X.shape[0], _BATCH))
+    batches = (cast(X[rows, :], wide) for rows in row_slices(X.shape[0], _BATCH))
     return reduce(_merge, (_batch_moments(xp, batch) for batch in batches), (0, 0.0, 0.0))
 
 

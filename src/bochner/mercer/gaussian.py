@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.utils import gen_batches
 
+from bochner.engine.rowwise import row_slices
 from bochner.mercer.hermite import ratio
 from bochner.mercer.plan import GaussianPlan
 from bochner.mercer.products import Products, geometric_costs, select_products
@@ -122,7 +122,7 @@ def second_moments(plan: GaussianPlan, X: Any, n_threads: int | None = None) -> 
     """The mean square of every feature on rows on the host, never all rows at once."""
     total = np.zeros(plan.width)
     height = max(16, _CHUNK_BYTES // (8 * plan.width))
-    for rows in gen_batches(X.shape[0], height):
+    for rows in row_slices(X.shape[0], height):
         block = plan.features(X[rows], n_threads=n_threads)
         total += np.einsum("ij,ij->j", block, block, dtype=np.float64)
     return total / X.shape[0]

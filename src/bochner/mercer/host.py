@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import float_dtype
+from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import for_each
 from bochner.mercer.hermite import recurrence
 from bochner.mercer.logarithms import by_logarithms
@@ -53,7 +53,7 @@ def features(X: Any, plan: GaussianPlan, normalize: bool, n_threads: int | None)
         out[chosen] = exact
 
     height = min(max(16, _TASK // (dtype.itemsize * max(1, width))), _LONGEST)
-    for_each(work, list(gen_batches(n, height)), n_threads)
+    for_each(work, row_slices(n, height), n_threads)
     return result
 
 

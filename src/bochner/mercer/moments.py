@@ -13,10 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import cast, is_host, namespace, to_numpy, wide_dtype
-from bochner.engine.rowwise import reduce_rows
+from bochner.engine.rowwise import reduce_rows, row_slices
 
 Floats = NDArray[np.float64]
 
@@ -132,7 +131,7 @@ def _of_rows(X: Any) -> Moments | None:
         return _of_sparse(X)
     height = max(1, _BATCH_BYTES // (8 * X.shape[1]))
     return reduce(
-        Moments.merge, (_of_dense(X[rows, :]) for rows in gen_batches(X.shape[0], height))
+        Moments.merge, (_of_dense(X[rows, :]) for rows in row_slices(X.shape[0], height))
     )
 
 

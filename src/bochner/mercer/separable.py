@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import convert, dense, float_dtype, is_host, result_dtype, to_numpy
+from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import for_each
 from bochner.kernels import StandardKernel
 from bochner.mercer.evaluate import evaluate
@@ -127,7 +127,7 @@ def _on_host(X: Any, plan: SeparablePlan, normalize: bool, n_threads: int | None
         result[rows] = unit_rows(np, values) if normalize else values
 
     height = min(max(16, _TASK // (8 * plan.width)), _LONGEST)
-    for_each(work, list(gen_batches(X.shape[0], height)), n_threads)
+    for_each(work, row_slices(X.shape[0], height), n_threads)
     return result
 
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import (
     cast,
@@ -23,7 +22,7 @@ from bochner.engine.places import (
     result_dtype,
     wide_dtype,
 )
-from bochner.engine.rowwise import map_batches
+from bochner.engine.rowwise import map_batches, row_slices
 from bochner.engine.threads import for_each
 from bochner.mercer.gaussian import gaussian_plan
 from bochner.mercer.mixtures import (
@@ -165,7 +164,7 @@ def _on_host(X: Any, plan: UnionPlan, normalize: bool, n_threads: int | None) ->
         result[rows] = _joined(np, cast(X[rows], inner), plan, join, normalize, n_threads=1)
 
     height = max(16, _TASK // (inner.itemsize * len(plan.join)))
-    for_each(work, list(gen_batches(X.shape[0], height)), n_threads)
+    for_each(work, row_slices(X.shape[0], height), n_threads)
     return result
 
 
