@@ -27,7 +27,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """Base of the feature maps. Rows may be dense, sparse, on a device, or on a cluster."""
 
     n_jobs: int | None
-    memory_budget: int | None
+    memory_budget: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

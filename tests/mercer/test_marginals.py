@@ -10,7 +10,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.kernel_approximation import Nystroem
 
 from bochner import FourierFeatures
-from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern, ProductMatern
+from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern
 from bochner.mercer.evaluate import evaluate_plain, plan_features
 from bochner.mercer.hermite import ratio
 from bochner.mercer.marginals import (
@@ -35,59 +35,12 @@ KERNELS = [
 ]
 
 
-def product_kernel(kernel, X, Y=None):
-    """The kernel as the product over the axes, slowly."""
-    Y = X if Y is None else Y
-    axes = zip(X.T, Y.T, strict=True)
-    return np.exp(sum(kernel.log_profile(np.subtract.outer(x, y)) for x, y in axes))
-
-
 def plain_features(X, plan):
     orders = order_matrix(plan.products, len(plan.marginals))
     values = np.ones((len(X), plan.width))
     for j, axis in enumerate(plan.marginals):
         values *= axis.features(X[:, j])[:, orders[:, j]]
     return values
-
-
-class TestProfile:
-    @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-    def test_is_the_kernel_along_an_axis(self, kernel):
-        x = np.concatenate([[0.0, 1e-9, 1e-4], np.linspace(0.1, 8, 30)])
-        expected = kernel(x[:, None], np.zeros((1, 1)))[:, 0]
-        np.testing.assert_allclose(np.exp(kernel.log_profile(x)), expected, atol=1e-14)
-        assert kernel.log_profile(np.zeros(1)) == 0
-
-    @pytest.mark.parametrize("kernel", [Gaussian(gamma=1), Laplacian(gamma=1), Cauchy(gamma=1)])
-    def test_product_over_the_axes_is_the_kernel(self, kernel):
-        X = np.random.default_rng(0).normal(size=(9, 3))
-        np.testing.assert_allclose(product_kernel(kernel, X), kernel(X), atol=1e-14)
-
-    def test_matern_product(self):
-        X = np.random.default_rng(0).normal(size=(9, 3))
-        kernel = ProductMatern(nu=2.5, gamma=0.4)
-        expected = product_kernel(Matern(nu=2.5, gamma=0.4), X)
-        np.testing.assert_allclose(kernel(X), expected, atol=1e-14)
-        np.testing.assert_allclose(kernel(X[:, :1]), Matern(nu=2.5, gamma=0.4)(X[:, :1]))
-        with pytest.raises(ValueError, match="nu must be positive"):
-            ProductMatern(nu=0)
-
-    def test_matern_product_from_its_frequencies(self):
-        kernel, delta = ProductMatern(nu=1.5, gamma=0.4), np.array([[0.7, -0.4]])
-        waves = np.cos(kernel.sample(40_000, 2, np.random.RandomState(0)) @ delta[0])
-        error = waves.std() / np.sqrt(len(waves))
-        assert abs(waves.mean() - kernel(delta, np.zeros((1, 2)))[0, 0]) < 5 * error
-
-    def test_far_out_there_still_is_a_logarithm(self):
-        for kernel in KERNELS:
-            assert np.isfinite(kernel.log_profile(1e6))
-
-    def test_other_kernels_are_refused(self):
-        class Mine(Laplacian.__base__):
-            pass
-
-        with pytest.raises(ValueError, match="not known along one axis"):
-            Mine(gamma=1.0).log_profile(1.0)
 
 
 class TestNodes:
@@ -187,7 +140,7 @@ class TestSeparable:
         X = scale * rng.normal(size=(30, d)).round(decimals)  # with equal values in a column
         kernel = KERNELS[which]
         phi = plan_features(X, fit_separable(X[:20], kernel, count))
-        error = product_kernel(kernel, X) - phi @ phi.T
+        error = kernel.over_axes()(X) - phi @ phi.T
         r = np.diag(error)
         assert r.min() > -1e-6  # rounding over the smallest eigenvalue kept
         assert np.linalg.eigvalsh(error).min() > -1e-6

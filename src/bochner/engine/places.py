@@ -52,7 +52,7 @@ def is_dask(X: Any) -> bool:
 
     Other objects may hold a dask graph, as an xarray array does: they are none of these.
     """
-    return _is_dask_type(type(X))
+    return _is_dask_type(type(X))  # type: ignore[arg-type]  # types are hashable
 
 
 @cache

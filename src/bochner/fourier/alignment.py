@@ -128,7 +128,7 @@ def alignment_sums(
     weights: Float | None = None,
     **options: Any,
 ) -> AlignmentSums:
-    """The sums of rows `X` with labels `y` at the frequencies `W`, one a column."""
+    """The sums of rows `X` with labels `y` at the frequencies `W`, one per column."""
     target = Target.of(y) if target is None else target
     columns = target.raw_columns(y)
     if weights is not None:

@@ -86,7 +86,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
-        The frequencies drawn, one a column.
+        The frequencies drawn, one per column.
     weights_ : ndarray of shape (n_frequencies,)
         Their weights in the kernel, summing to one.
     losses_ : ndarray of shape (n_candidates,)
@@ -138,6 +138,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         "support": [StrOptions({"candidates", "continuous"})],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
+
+    kernel_: Any
 
     def __init__(
         self,

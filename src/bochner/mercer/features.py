@@ -30,7 +30,6 @@ from bochner.mercer.evaluate import plan_features, plan_residuals
 from bochner.mercer.gaussian import gaussian_plan, principal_axes, rerank, second_moments, shell
 from bochner.mercer.hermite import ratio
 from bochner.mercer.moments import Moments, moments
-from bochner.mercer.plan import Plan
 
 _POOL = 4  # candidates for each feature, of which rerank takes the best
 _RERANK_ROWS = 4096
@@ -206,7 +205,7 @@ class MercerFeatures(FeatureMap):
     }
 
     _moments: Moments
-    _plan: Plan
+    _plan: Any  # a bochner.mercer.plan.Plan
     kernel_: Any
     eigenvalues_: NDArray[np.float64]
     orders_: list[Any]

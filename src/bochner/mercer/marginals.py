@@ -155,7 +155,7 @@ def eigenfunctions(
 def _positive_first(values: Float, vectors: Float, start: Float) -> Float:
     """The eigenvectors with a positive first one, as Perron and Frobenius promise it.
 
-    Parts of an axis too far apart for the machine to couple them make equal eigenvalues with any
+    Parts of an axis too far apart to be coupled in float64 make equal eigenvalues with any
     basis of eigenvectors. The projection of a positive vector is positive in all of the parts.
     """
     tied = int(np.sum(values > values[0] * (1 - _TIED)))

@@ -20,7 +20,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
-from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern, ProductMatern
+from bochner.kernels import Gaussian
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.margin.sphere.harmonics import _plan as harmonic_plan
@@ -31,7 +31,6 @@ from bochner.mercer.separable import SeparablePlan
 from bochner.mercer.union import UnionPlan
 
 _FAR = -600.0  # below this logarithm of the constant product the ratios may overflow
-_HALF_INTEGERS = (0.5, 1.5, 2.5)
 
 
 class Graph:
@@ -265,18 +264,15 @@ def write_kernel(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str
     str
         Name of the values, of shape (n, m).
     """
-    match kernel:
-        case Gaussian():
-            return graph("Exp", graph.times(_squared_distances(graph, x, points), -kernel.width))
-        case Matern() if kernel.nu in _HALF_INTEGERS:
-            distances = graph("Sqrt", _squared_distances(graph, x, points))
-            return graph("Exp", _log_matern(graph, distances, kernel))
-        case Laplacian() | Cauchy():
-            apart = graph(
-                "Sub", graph("Unsqueeze", x, graph.integers([1])), graph.constant(points)
-            )
-            logarithms = _log_profile(graph, apart, kernel)
-            return graph("Exp", graph.sum(logarithms, axis=2, keepdims=False))
+    if getattr(kernel, "gaussian", False):
+        return graph("Exp", graph.times(_squared_distances(graph, x, points), -kernel.width))
+    if getattr(kernel, "isotropic", False):
+        distances = graph("Sqrt", _squared_distances(graph, x, points))
+        return graph("Exp", _log_profile(graph, distances, kernel))
+    if getattr(kernel, "product", False):
+        apart = graph("Sub", graph("Unsqueeze", x, graph.integers([1])), graph.constant(points))
+        logarithms = _log_profile(graph, graph("Abs", apart), kernel)
+        return graph("Exp", graph.sum(logarithms, axis=2, keepdims=False))
     raise cannot(f"the kernel {kernel!r}")
 
 
@@ -287,29 +283,25 @@ def _squared_distances(graph: Graph, x: str, points: NDArray[Any]) -> str:
     return graph("Max", squares, graph.constant([0.0]))
 
 
-def _log_profile(graph: Graph, differences: str, kernel: Any) -> str:
-    """The logarithm of a product kernel along one axis, of differences."""
-    match kernel:
-        case Gaussian():
-            return graph.times(graph.square(differences), -kernel.width)
-        case Laplacian():
-            return graph.times(graph("Abs", differences), -kernel.width)
-        case Cauchy():
-            inner = graph.times(graph.square(differences), kernel.width)
-            return graph("Neg", graph("Log", graph.plus(inner, [1.0])))
-        case Matern() | ProductMatern() if kernel.nu in _HALF_INTEGERS:
-            return _log_matern(graph, graph("Abs", differences), kernel)
-    raise cannot(f"the kernel {kernel!r}")
+def _log_profile(graph: Graph, distances: str, kernel: Any) -> str:
+    """The logarithm of a kernel at distances, see :class:`bochner.kernels.Profile`."""
+    profile = getattr(kernel, "profile", None)
+    if profile is None:
+        raise cannot(f"the kernel {kernel!r}")
+    parts = []
+    if any(profile.outer):
+        parts.append(graph("Neg", _quadratic(graph, distances, profile.outer)))
+    if profile.multiple:
+        inner = graph.plus(_quadratic(graph, distances, profile.inner), [1.0])
+        parts.append(graph.times(graph("Log", inner), profile.multiple))
+    return parts[0] if len(parts) == 1 else graph("Add", *parts)
 
 
-def _log_matern(graph: Graph, distances: str, kernel: Any) -> str:
-    r = graph.times(distances, np.sqrt(4 * kernel.nu * kernel.width))
-    if kernel.nu == 0.5:
-        return graph("Neg", r)
-    polynomial = graph.plus(r, [1.0])
-    if kernel.nu == 2.5:
-        polynomial = graph("Add", polynomial, graph.times(graph.square(r), 1 / 3))
-    return graph("Sub", graph("Log", polynomial), r)
+def _quadratic(graph: Graph, t: str, coefficients: tuple[float, float]) -> str:
+    """``a t + b t^2``, of which one may be zero."""
+    a, b = coefficients
+    terms = ([graph.times(t, a)] if a else []) + ([graph.times(graph.square(t), b)] if b else [])
+    return terms[0] if len(terms) == 1 else graph("Add", *terms)
 
 
 def _gaussian(graph: Graph, x: str, plan: GaussianPlan, normalize: bool) -> str:
@@ -356,7 +348,7 @@ def _separable(graph: Graph, x: str, plan: SeparablePlan, normalize: bool) -> st
     tables, logarithms = [], []
     for axis, (marginal, count) in enumerate(zip(plan.marginals, n_orders, strict=True)):
         apart = graph.plus(graph.take(x, [axis]), -marginal.nodes)
-        profile = _log_profile(graph, apart, marginal.kernel)
+        profile = _log_profile(graph, graph("Abs", apart), marginal.kernel)
         top = graph("ReduceMax", profile, graph.integers([1]), keepdims=1)
         scaled = graph("Exp", graph("Sub", profile, top))
         values = graph("MatMul", scaled, graph.constant(marginal.coefficients[:, :count]))
