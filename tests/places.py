@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import to_numpy
 
 
 def _fortran(X):

@@ -18,7 +18,7 @@ import pytest
 
 import bochner
 from bochner.data.formats import FORMATS
-from bochner.kernels import STANDARD
+from bochner.kernels import KERNELS
 from bochner.models.methods import METHODS
 from bochner.papers.registry import STUDIES
 
@@ -256,7 +256,7 @@ class Registry:
 
 REGISTRIES = {
     "method": Registry(frozenset(METHODS), ("models/methods",)),
-    "kernel": Registry(frozenset(STANDARD), ("kernels",), subject="kernel"),
+    "kernel": Registry(frozenset(KERNELS), ("kernels",), subject="kernel"),
     "study": Registry(frozenset(STUDIES), ("papers/registry",)),
     "format": Registry(
         frozenset(FORMATS) | {suffix for entry in FORMATS.values() for suffix in entry.suffixes},

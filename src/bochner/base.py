@@ -6,16 +6,28 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from bochner.engine.operations import is_dask, is_device
+from bochner.engine.places import (
+    all_finite,
+    as_float,
+    is_dask,
+    is_dask_table,
+    is_device,
+    is_half,
+    is_real,
+)
+from bochner.engine.rowwise import map_rows
+from bochner.targets import Target, TargetKind, check_labels
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the feature maps. Rows may be dense, sparse, on a device, or on a cluster."""
 
     n_jobs: int | None
+    memory_budget: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -24,69 +36,80 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tags
 
     def _validate_rows(self, X: Any, *, reset: bool) -> Any:
-        """Check `X` where it is, and return it as something the engine takes.
+        """Check `X` where it is, and return it in the floating dtype of the results.
 
-        NumPy arrays, tables and sparse matrices go through scikit-learn's own checks (sparse
-        formats other than CSR are converted; integers become float64, float16 float32). Arrays
-        on a device and dask arrays are checked for the same mistakes in place; the finiteness
-        of a dask array is checked block by block when it is computed.
+        The border: behind it rows are float32 or float64, by the table of
+        :mod:`bochner.engine.places`, dense or CSR, and finite. NumPy arrays, tables and sparse
+        matrices go through scikit-learn's own checks. Arrays on a device and dask arrays are
+        checked for the same mistakes in place; the finiteness of a dask array is checked block
+        by block when it is computed.
         """
-        if is_dask(X):
-            return self._validate_dask(X, reset=reset)
-        if is_device(X):
-            return self._validate_device(X, reset=reset)
-        if getattr(X, "dtype", None) == np.float16:
+        if is_dask(X) or is_device(X):
+            X = self._check_elsewhere(X, reset=reset)
+            return map_rows(_finite, X, X.shape[1], meta=getattr(X, "_meta", None))
+        if is_half(X):
             X = X.astype(np.float32)
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
         )
 
+    def _check_elsewhere(self, X: Any, *, reset: bool) -> Any:
+        """Check the kind and shape of rows that are not on the host; a table becomes an array."""
+        named = X
+        if is_dask_table(X):
+            named, X = X._meta, X.to_dask_array()
+        kind = "a dask array" if is_dask(X) else "an array"
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {kind} with {X.ndim} dimensions.")
+        if not is_real(X):
+            raise ValueError(f"X must hold real numbers, got {kind} of {X.dtype}.")
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(
+                f"Found {kind} that is empty, shape {tuple(X.shape)}; at least one row and one "
+                "column are required."
+            )
+        validate_data(self, named, reset=reset, skip_check_array=True)
+        return X
+
+    def _engine_options(self) -> dict[str, Any]:
+        """`n_jobs` and `memory_budget` as the engine takes them."""
+        return {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
+
     def _n_threads(self) -> int | None:
         """`n_jobs` as the engine takes it: None is what BLAS may use."""
         return None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
-    def _validate_dask(self, X: Any, *, reset: bool) -> Any:
-        names = None
-        if hasattr(X, "to_dask_array"):  # a dask dataframe
-            names, X = X._meta, X.to_dask_array()
-        if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got a dask array with {X.ndim} dimensions.")
-        if np.dtype(X.dtype).kind not in "fiub":
-            raise ValueError(f"X must hold real numbers, got a dask array of {X.dtype}.")
-        if X.shape[0] == 0 or X.shape[1] == 0:
-            raise ValueError(
-                f"Found an empty dask array, shape {X.shape}; at least one row and "
-                "one column are required."
-            )
-        validate_data(self, X if names is None else names, reset=reset, skip_check_array=True)
-        return X.map_blocks(_finite, dtype=X.dtype, meta=X._meta)
 
-    def _validate_device(self, X: Any, *, reset: bool) -> Any:
-        from array_api_compat import array_namespace
+class SupervisedFeatureMap(FeatureMap):
+    """Base of the feature maps that learn from labels."""
 
-        xp = array_namespace(X)
-        if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got shape {tuple(X.shape)}.")
-        if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
-            raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
-        if X.shape[0] == 0 or X.shape[1] == 0:
-            raise ValueError(
-                f"Found an empty array, shape {tuple(X.shape)}; at least one row and "
-                "one column are required."
-            )
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if xp.isdtype(X.dtype, "real floating") and not bool(xp.all(xp.isfinite(X))):
-            raise ValueError("Input X contains NaN or infinity.")
-        return X
+    target: TargetKind
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _validate_labelled(
+        self, X: Any, y: Any, *, reset: bool = True
+    ) -> tuple[Any, NDArray[Any], Target]:
+        """Rows, one label for each, and what kind of labels these are."""
+        X = self._validate_rows(X, reset=reset)
+        y = check_labels(y, X.shape[0])
+        return X, y, Target.of(y, self.target)
 
 
-def float_dtype(X: Any) -> Any:
-    """The NumPy dtype of numbers that go with validated rows, wherever these are."""
-    return np.float32 if str(X.dtype).endswith("float32") else np.float64
+def n_pairs(n_components: int, otherwise: str = "") -> int:
+    """The number of frequencies of a map of cosines and sines; `otherwise` ends the error."""
+    if n_components % 2:
+        raise ValueError(
+            f"n_components must be even, got {n_components}: each frequency gives a cosine and a "
+            f"sine.{otherwise}"
+        )
+    return n_components // 2
 
 
-def _finite(block: Any) -> Any:
-    values = block.data if hasattr(block, "indptr") else block
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
+def _finite(rows: Any) -> Any:
+    if not all_finite(rows):
         raise ValueError("Input X contains NaN or infinity.")
-    return block
+    return as_float(rows)

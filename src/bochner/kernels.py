@@ -8,9 +8,26 @@ By Bochner's theorem a continuous kernel :math:`k(x, y) = \kappa(x - y)` with
 over a probability density `p`, the Fourier transform of :math:`\kappa`. A kernel here is an object
 that can be called (the exact kernel) and can draw from its `p`.
 
-To use a kernel of your own, write a class with the two methods of :class:`SpectralKernel`. It may
-have one more to allow orthogonal sampling (``sample_norms``) and two to allow quasi-random
-sampling (``uniforms`` and ``from_uniforms``), as the kernels below do.
+To use a kernel of your own, write a class with the two methods of :class:`SpectralKernel`. What
+else a kernel can do it says by further methods and attributes, which are asked for where they are
+needed:
+
+======================================  ======================================================
+method or attribute                     what it allows
+======================================  ======================================================
+``sample_norms(n, d, random_state)``    orthogonal sampling
+``uniforms(d)``, ``from_uniforms(U)``   quasi-random sampling
+``gaussian = True``, ``width``          closed forms that hold for ``exp(-width |x - y|^2)``
+``product = True``, ``log_profile(t)``  Mercer features by columns: the kernel is the product
+                                        over the axes of ``exp(log_profile(x_j - y_j))``
+``over_axes()``                         the same, for a kernel that is no product: another
+                                        kernel that is
+``isotropic = True``, ``profile``       a program (ONNX) that computes the kernel; ``product``
+                                        and ``profile`` allow it as well
+======================================  ======================================================
+
+To be taken by its name, a kernel is a subclass of :class:`StandardKernel` and an entry of
+:data:`KERNELS`.
 """
 
 from __future__ import annotations
@@ -20,10 +37,21 @@ from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse, special
 
-__all__ = ["Cauchy", "Gaussian", "Laplacian", "Matern", "SpectralKernel"]
+__all__ = [
+    "KERNELS",
+    "Cauchy",
+    "Gaussian",
+    "Laplacian",
+    "Matern",
+    "ProductMatern",
+    "Profile",
+    "SpectralKernel",
+    "StandardKernel",
+    "kernel_object",
+]
 
 Float = NDArray[np.float64]
 
@@ -37,6 +65,42 @@ class SpectralKernel(Protocol):
 
     def sample(self, n: int, d: int, random_state: RandomState) -> Float:
         """Draw `n` independent frequencies in `d` dimensions, shape ``(n, d)``."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    r"""A kernel of a distance in closed form: :math:`\log \kappa(t) = m \log p(t) - q(t)`.
+
+    Parameters
+    ----------
+    multiple : float
+        `m`.
+    inner : tuple of two floats
+        `p` is ``1 + inner[0] t + inner[1] t^2``.
+    outer : tuple of two floats
+        `q` is ``outer[0] t + outer[1] t^2``.
+
+    Examples
+    --------
+    >>> from bochner.kernels import Cauchy
+    >>> Cauchy(gamma=0.5).profile
+    Profile(multiple=-1.0, inner=(0.0, 0.5), outer=(0.0, 0.0))
+    """
+
+    multiple: float
+    inner: tuple[float, float]
+    outer: tuple[float, float]
+
+    def __call__(self, t: Any) -> Any:
+        """The logarithm at distances `t`."""
+        logarithm = self.multiple * np.log1p(_polynomial(self.inner, t))
+        return logarithm - _polynomial(self.outer, t)
+
+
+def _polynomial(coefficients: tuple[float, float], t: Any) -> Any:
+    """``a t + b t^2``; infinite distances do not meet the coefficients that are zero."""
+    terms = (c * t**power for power, c in enumerate(coefficients, 1) if c)
+    return sum(terms, start=np.zeros_like(t))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +118,34 @@ class StandardKernel:
 
     # The distance that gamma belongs to, for the median rule.
     metric: ClassVar[Literal["euclidean", "cityblock"]] = "euclidean"
+    # What the kernel can do, see the table above.
+    gaussian: ClassVar[bool] = False
+    product: ClassVar[bool] = False
+    isotropic: ClassVar[bool] = False
+
+    @property
+    def profile(self) -> Profile | None:
+        """The kernel of one distance in closed form, where there is one."""
+        return None
+
+    def log_profile(self, differences: ArrayLike) -> Any:
+        r"""Logarithm of the kernel along one axis, :math:`\log \kappa(x_j - y_j)`.
+
+        Examples
+        --------
+        >>> from bochner.kernels import Cauchy, Laplacian
+        >>> float(Laplacian(gamma=0.5).log_profile(-3.0))
+        -1.5
+        >>> Cauchy(gamma=1.0).log_profile([0.0, 1.0]).round(4)
+        array([-0.    , -0.6931])
+        """
+        if self.profile is None:
+            raise ValueError(f"{self!r} is not known along one axis.")
+        return self.profile(np.abs(np.asarray(differences, dtype=np.float64)))
+
+    def over_axes(self) -> StandardKernel:
+        """A product over the axes of kernels like this one along an axis: itself if it is one."""
+        return self
 
     def with_gamma(self, gamma: float) -> Self:
         return replace(self, gamma=gamma)
@@ -92,6 +184,14 @@ class Gaussian(StandardKernel):
     array([[0.3679]])
     """
 
+    gaussian: ClassVar[bool] = True
+    product: ClassVar[bool] = True
+    isotropic: ClassVar[bool] = True
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(0.0, (0.0, 0.0), (0.0, self.width))
+
     def __call__(self, X: Any, Y: Any = None) -> Any:
         from sklearn.metrics.pairwise import rbf_kernel
 
@@ -125,6 +225,11 @@ class Laplacian(StandardKernel):
     """
 
     metric: ClassVar[Literal["euclidean", "cityblock"]] = "cityblock"
+    product: ClassVar[bool] = True
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(0.0, (0.0, 0.0), (self.width, 0.0))
 
     @staticmethod
     def gamma_for_distance(distance: float) -> float:
@@ -160,6 +265,12 @@ class Cauchy(StandardKernel):
     >>> Cauchy(gamma=1.0)([[0.0, 0.0]], [[1.0, 1.0]])
     array([[0.25]])
     """
+
+    product: ClassVar[bool] = True
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(-1.0, (0.0, self.width), (0.0, 0.0))
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
         X, Y = _dense_pair(X, Y)
@@ -204,6 +315,8 @@ class Matern(StandardKernel):
 
     nu: float = 1.5
 
+    isotropic: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         if not 0 < self.nu <= 100:
             raise ValueError(
@@ -211,19 +324,28 @@ class Matern(StandardKernel):
                 "use Gaussian, which differs by less than one part in nu."
             )
 
+    @property
+    def profile(self) -> Profile | None:
+        """In closed form for a `nu` of 0.5, 1.5 and 2.5."""
+        c = float(np.sqrt(4 * self.nu * self.width))
+        inner = {0.5: (0.0, 0.0), 1.5: (c, 0.0), 2.5: (c, c**2 / 3)}.get(self.nu)
+        return None if inner is None else Profile(float(self.nu > 0.5), inner, (c, 0.0))
+
+    def log_profile(self, differences: ArrayLike) -> Any:
+        if self.profile is not None:
+            return super().log_profile(differences)
+        nu = self.nu
+        t = np.abs(np.asarray(differences, dtype=np.float64))
+        return _log_bessel(nu, np.sqrt(4 * nu * self.width) * t)
+
+    def over_axes(self) -> ProductMatern:
+        return ProductMatern(nu=self.nu, gamma=self.gamma)
+
     def __call__(self, X: Any, Y: Any = None) -> Any:
         from sklearn.metrics.pairwise import euclidean_distances
 
-        X, Y = _dense_pair(X, Y)
-        nu = self.nu
-        t = np.sqrt(4 * nu * self.width) * euclidean_distances(X, Y)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logarithm = (1 - nu) * np.log(2) - special.gammaln(nu) + nu * np.log(t)
-            K = np.exp(logarithm + np.log(special.kve(nu, t)) - t)
-        # Where K_nu overflows t is so small (below 0.1) that two terms of the series are exact
-        # to rounding; where nu <= 1 that only happens at t = 0.
-        series = np.exp(-(t**2) / (4 * (nu - 1))) if nu > 1 else np.ones_like(t)
-        return np.where(np.isfinite(special.kve(nu, t)), K, series)
+        t = np.sqrt(4 * self.nu * self.width) * euclidean_distances(*_dense_pair(X, Y))
+        return np.exp(_log_bessel(self.nu, t))
 
     def sample(self, n: int, d: int, random_state: RandomState) -> Float:
         normal = random_state.standard_normal((n, d))
@@ -245,7 +367,58 @@ class Matern(StandardKernel):
         return stretch
 
 
-STANDARD: dict[str, type[StandardKernel]] = {
+@dataclass(frozen=True, kw_only=True)
+class ProductMatern(StandardKernel):
+    r"""The product over the axes of one-dimensional :class:`Matern` kernels.
+
+    The isotropic kernel of that name is not a product in more than one dimension. Each
+    coordinate of a frequency is Student t on its own.
+
+    Parameters
+    ----------
+    nu : float, default=1.5
+        Smoothness, at most 100.
+    gamma : float, optional
+        The inverse squared length.
+
+    Examples
+    --------
+    >>> from bochner.kernels import ProductMatern
+    >>> ProductMatern(nu=0.5, gamma=0.5)([[0.0, 0.0]], [[1.0, 2.0]]).round(4)      # exp(-3)
+    array([[0.0498]])
+    """
+
+    nu: float = 1.5
+
+    product: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Matern(nu=self.nu)  # which says what it may be
+
+    @property
+    def _factor(self) -> Matern:
+        return Matern(nu=self.nu, gamma=self.gamma)
+
+    @property
+    def profile(self) -> Profile | None:
+        return self._factor.profile
+
+    def log_profile(self, differences: ArrayLike) -> Any:
+        return self._factor.log_profile(differences)
+
+    def __call__(self, X: Any, Y: Any = None) -> Any:
+        X, Y = _dense_pair(X, Y)
+        logarithm = np.zeros((len(X), len(Y)))
+        for x, y in zip(X.T, Y.T, strict=True):
+            logarithm += self.log_profile(np.subtract.outer(x, y))
+        return np.exp(logarithm, out=logarithm)
+
+    def sample(self, n: int, d: int, random_state: RandomState) -> Float:
+        return self._factor.sample(n * d, 1, random_state).reshape(n, d)
+
+
+#: Kernels by name. A new one is a class and an entry here.
+KERNELS: dict[str, type[StandardKernel]] = {
     "gaussian": Gaussian,
     "rbf": Gaussian,
     "laplacian": Laplacian,
@@ -254,7 +427,38 @@ STANDARD: dict[str, type[StandardKernel]] = {
 }
 
 
+def kernel_object(kernel: Any) -> SpectralKernel:
+    """The kernel of a name, perhaps without a `gamma`, or a kernel object as it is.
+
+    Examples
+    --------
+    >>> from bochner.kernels import kernel_object
+    >>> kernel_object("matern")
+    Matern(gamma=None, nu=1.5)
+    """
+    if isinstance(kernel, str) and kernel in KERNELS:
+        kernel = KERNELS[kernel]()
+    if isinstance(kernel, SpectralKernel) and not isinstance(kernel, (str, type)):
+        return kernel
+    raise ValueError(
+        f"kernel must be one of {sorted(KERNELS)}, or an object that can be called and has a "
+        f"method sample(n, d, random_state), got {kernel!r}."
+    )
+
+
 def _dense_pair(X: Any, Y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     X = np.asarray(X.toarray() if sparse.issparse(X) else X)
     Y = X if Y is None else np.asarray(Y.toarray() if sparse.issparse(Y) else Y)
     return X, Y
+
+
+def _log_bessel(nu: float, t: Float) -> Float:
+    """Logarithm of ``2^(1 - nu) / Gamma(nu) t^nu K_nu(t)``, the Matern kernel."""
+    bessel = special.kve(nu, t)
+    # Where K_nu overflows t is so small (below 0.1) that two terms of the series are exact to
+    # rounding; where nu <= 1 that only happens at t = 0.
+    series = -(t**2) / (4 * (nu - 1)) if nu > 1 else np.zeros_like(t)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        constant = (1 - nu) * np.log(2) - special.gammaln(nu)
+        exact = constant + nu * np.log(t) + np.log(bessel) - t
+    return np.minimum(np.where(np.isfinite(bessel) & (t > 0), exact, series), 0.0)

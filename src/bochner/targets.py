@@ -10,7 +10,7 @@ so that all it needs of the labels is the columns ``A`` and the signs ``s``:
 target         columns A                           signs s             lambda_ij
 =============  ==================================  ==================  =======================
 two classes    y = +-1                             1                   y_i y_j
-many classes   one column a class, and ones        2, ..., 2, -1       1 if equal, else -1
+many classes   one column per class, and ones      2, ..., 2, -1       1 if equal, else -1
 regression     (y - mean) / max |y - mean|         1                   product of the two
 =============  ==================================  ==================  =======================
 """
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import is_dask, is_device, to_numpy
 
 TargetKind = Literal["auto", "classification", "regression"]
 Float = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Target:
             found = type_of_target(y, input_name="y")
         if found not in ("binary", "multiclass", "continuous"):
             raise ValueError(
-                f"Unknown label type: y must hold one label or number a row, got {found}."
+                f"Unknown label type: y must hold one label or number per row, got {found}."
             )
         if kind == "regression":
             return cls(None)
@@ -82,7 +82,7 @@ class Target:
     def raw_columns(self, y: Any) -> Float:
         """Columns that need no knowledge of other rows, from which ``A`` follows linearly.
 
-        Two classes: +-1. Many classes: one column a class. Regression: y and ones, because the
+        Two classes: +-1. Many classes: one column per class. Regression: y and ones, because the
         mean and the largest deviation are known only when all rows have been seen.
         """
         if self.classes is None:
@@ -108,7 +108,7 @@ class Target:
         """``lambda(labels_l, y_j)`` as few products: positions of labels, factors, a column.
 
         ``lambda(labels[p], y) = factor[p] * column``: one entry for two classes and for
-        regression, one a class for many classes.
+        regression, one per class for many classes.
         """
         if self.classes is None:
             both = np.concatenate([np.asarray(y, np.float64), np.asarray(labels, np.float64)])
@@ -134,12 +134,12 @@ def _centred(values: Float) -> Float:
 
 
 def check_labels(y: Any, n_rows: float) -> NDArray[Any]:
-    """Labels on the host, one a row."""
-    if hasattr(y, "compute"):
+    """Labels on the host, one per row."""
+    if is_dask(y):
         y = y.compute()
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
-    if hasattr(y, "__dlpack__") and not isinstance(y, np.ndarray):
+    if is_device(y):
         y = to_numpy(y)
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f" and not np.isfinite(y).all():

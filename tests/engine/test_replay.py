@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bochner.engine.replay import Replayed, on_cuda
+from bochner.engine.places import on_cuda
+from bochner.engine.replay import Replayed
 from tests.places import PLACES, on_host
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bochner.engine import plain
-from bochner.engine.arrays import convert, namespace
+from bochner.engine.places import convert, namespace
 from bochner.fourier.langevin import climb, distinct_peaks, sample_tilted_gaussian
 from tests.places import PLACES, on_host
 

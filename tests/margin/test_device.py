@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bochner.engine import replay
-from bochner.engine.summaries import to_numpy
-from bochner.fourier.bandwidth import _median_there, median_distance
+from bochner.engine.places import to_numpy
+from bochner.fourier.bandwidth import median_distance, median_distance_on_device
 from bochner.margin.game import Search, play
 from bochner.margin.players import CorrectiveMargin, GradientMargin, _newton_move
 from bochner.margin.subspace import _nearly_orthonormal, _orthonormal, principal_directions
@@ -67,15 +67,15 @@ class TestOnAnyDevice:
         torch.testing.assert_close(value, objective)
 
     @pytest.mark.parametrize("n", [2, 3, 40, 1200])
-    def test_median_there(self, n):
+    def testmedian_distance_on_device(self, n):
         X = np.random.default_rng(n).normal(size=(n, 5))
         X[: n // 3] = 0.0  # distances that do not count
-        there = _median_there(torch.from_numpy(X), np.random.RandomState(0))
+        there = median_distance_on_device(torch.from_numpy(X), np.random.RandomState(0))
         expected = median_distance(X, "euclidean", np.random.RandomState(0))
         assert there == pytest.approx(expected, rel=1e-9)
 
     def test_no_distance_at_all(self):
-        assert _median_there(torch.zeros(5, 2), np.random.RandomState(0)) == 0.0
+        assert median_distance_on_device(torch.zeros(5, 2), np.random.RandomState(0)) == 0.0
 
     def test_nearly_orthonormal(self):
         Y = torch.randn(50, 8, generator=torch.Generator().manual_seed(0)) ** 3

@@ -8,10 +8,9 @@ from sklearn.datasets import make_blobs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bochner import MercerFeatures
-from bochner.kernels import Gaussian, Laplacian, Matern
+from bochner.kernels import Gaussian, Laplacian, Matern, ProductMatern
 from bochner.mercer.densities import kernel_for
 from bochner.mercer.features import MercerWarning
-from bochner.mercer.marginals import ProductMatern
 from tests.feature_map_case import FeatureMapCase
 from tests.places import PLACES, on_host
 

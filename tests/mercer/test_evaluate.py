@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from bochner.mercer.evaluate import (
-    GaussianPlan,
     evaluate,
     evaluate_plain,
-    gaussian_features,
-    residuals,
+    plan_features,
+    plan_residuals,
 )
 from bochner.mercer.gaussian import gaussian_plan, principal_axes, rerank, second_moments, shell
 from bochner.mercer.hermite import hermite_features, log_ground, ratio
+from bochner.mercer.plan import GaussianPlan
 from bochner.mercer.products import geometric_costs, select_products
 from tests.places import PLACES, on_host
 
@@ -66,10 +66,10 @@ def test_every_place_against_the_plain_loop(place, dtype, error, rng):
     plan = make_plan(rng)
     X = (rng.normal(size=(25, 5)) * 1.5).astype(dtype)
     there = PLACES[place](X)
-    result = on_host(gaussian_features(there, plan))
+    result = on_host(plan_features(there, plan))
     assert result.dtype == dtype
     np.testing.assert_allclose(result, plain_features(X, plan), atol=error)
-    left = on_host(residuals(there, plan))
+    left = on_host(plan_residuals(there, plan))
     expected = 1 - np.sum(plain_features(X, plan) ** 2, axis=1)
     np.testing.assert_allclose(left, expected, atol=1e-13)
 
@@ -84,7 +84,7 @@ def test_axes_that_share_a_ratio(place, rng):
     far = plan.mean + rng.normal(size=(30, 40))  # outside of the span of the density, too
     one_by_one = GaussianPlan(0.2, plan.mean, rotation, ratio(0.2, variances), 0.0, plan.products)
     for rows in (X, far):
-        result = on_host(gaussian_features(PLACES[place](rows), plan))
+        result = on_host(plan_features(PLACES[place](rows), plan))
         np.testing.assert_allclose(result, plain_features(rows, plan), atol=1e-13)
     exact = plain_features(X, one_by_one)
     loss = np.mean(np.sum(exact**2 - plain_features(X, plan) ** 2, axis=1))
@@ -106,7 +106,7 @@ def test_rows_far_out(place, normalize, dtype, rng):
     lengths = np.array([0.0, 1.0, 5.0, 9.0, 12.0, 20.0, 40.0, 100.0, 1e3, 1e5])
     X = (lengths[:, None] * direction / np.linalg.norm(direction)).astype(dtype)
     X[-1, 1] *= 1.01
-    result = on_host(gaussian_features(PLACES[place](X), plan, normalize=normalize))
+    result = on_host(plan_features(PLACES[place](X), plan, normalize=normalize))
     # the same sums of logarithms, for every row
     Z = (X.astype(float) - plan.mean) @ plan.rotation
     n = int(plan.products.n_orders(3).max())
@@ -133,8 +133,8 @@ def test_float32_keeps_small_features_of_narrow_kernels(rng):
     X = np.array([[4.0], [9.7], [13.0], [24.0]])
     log_f = log_ground(X, plan.gamma, plan.ratios)
     assert log_f.min() < -87
-    single = gaussian_features(X.astype(np.float32), plan)
-    double = gaussian_features(X.astype(np.float32).astype(float), plan)
+    single = plan_features(X.astype(np.float32), plan)
+    double = plan_features(X.astype(np.float32).astype(float), plan)
     assert np.abs(double[-1]).max() > 0.1
     np.testing.assert_allclose(single, double, atol=2e-5)
 
@@ -144,7 +144,7 @@ def test_a_row_whose_features_are_all_zero_stays_so():
     plan = GaussianPlan(1.0, np.zeros(1), np.eye(1), np.array([0.5]), 0.0, products, columns)
     for place in ("numpy", "torch", "strict"):
         result = on_host(
-            gaussian_features(PLACES[place](np.array([[0.0], [2.0]])), plan, normalize=True)
+            plan_features(PLACES[place](np.array([[0.0], [2.0]])), plan, normalize=True)
         )
         np.testing.assert_array_equal(result, [[0.0], [1.0]])
 
@@ -153,7 +153,7 @@ def test_a_row_whose_features_are_all_zero_stays_so():
 def test_rows_beyond_one_task_and_one_chunk(place, rng):
     plan = make_plan(rng, count=30)
     X = rng.normal(size=(3000, 5))
-    result = gaussian_features(PLACES[place](X), plan, memory_budget=10_000, n_threads=2)
+    result = plan_features(PLACES[place](X), plan, memory_budget=10_000, n_threads=2)
     np.testing.assert_allclose(on_host(result), plain_features(X, plan), atol=1e-14)
 
 
@@ -168,7 +168,7 @@ def test_rerank_keeps_the_largest_mean_squares(rng):
     assert fewer.orders() == [plan.orders()[k] for k in best]
     np.testing.assert_allclose(fewer.log_values, plan.log_values[best])
     for rows in (X, sparse.csr_matrix(X)):
-        np.testing.assert_allclose(gaussian_features(rows, fewer), everything[:, best], atol=1e-14)
+        np.testing.assert_allclose(plan_features(rows, fewer), everything[:, best], atol=1e-14)
 
 
 class TestShell:
@@ -214,7 +214,7 @@ def test_the_error_is_a_positive_kernel_and_residuals_bound_it(d, gamma, scale, 
     A = rng.normal(size=(d, min(rank, d))) * scale
     plan = gaussian_plan(gamma, rng.normal(size=d), *principal_axes(A @ A.T), count)
     X = rng.standard_t(2, size=(20, d)) * scale
-    phi, r = gaussian_features(X, plan), residuals(X, plan)
+    phi, r = plan_features(X, plan), plan_residuals(X, plan)
     kernel = np.exp(-gamma * np.sum((X[:, None] - X) ** 2, axis=2))
     error = kernel - phi @ phi.T
     assert np.linalg.eigvalsh(error).min() > -1e-12

@@ -11,18 +11,16 @@ from sklearn.kernel_approximation import Nystroem
 
 from bochner import FourierFeatures
 from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern
-from bochner.mercer.evaluate import evaluate_plain
+from bochner.mercer.evaluate import evaluate_plain, plan_features
 from bochner.mercer.hermite import ratio
 from bochner.mercer.marginals import (
-    ProductMatern,
     eigenfunctions,
     fit_marginals,
-    log_profile,
     marginal_costs,
     quantile_nodes,
 )
 from bochner.mercer.mixtures import order_matrix
-from bochner.mercer.separable import fit_separable, separable_features
+from bochner.mercer.separable import fit_separable
 from tests.places import PLACES, on_host
 
 KERNELS = [
@@ -37,59 +35,12 @@ KERNELS = [
 ]
 
 
-def product_kernel(kernel, X, Y=None):
-    """The kernel as the product over the axes, slowly."""
-    Y = X if Y is None else Y
-    axes = zip(X.T, Y.T, strict=True)
-    return np.exp(sum(log_profile(kernel, np.subtract.outer(x, y)) for x, y in axes))
-
-
 def plain_features(X, plan):
     orders = order_matrix(plan.products, len(plan.marginals))
     values = np.ones((len(X), plan.width))
     for j, axis in enumerate(plan.marginals):
         values *= axis.features(X[:, j])[:, orders[:, j]]
     return values
-
-
-class TestProfile:
-    @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-    def test_is_the_kernel_along_an_axis(self, kernel):
-        x = np.concatenate([[0.0, 1e-9, 1e-4], np.linspace(0.1, 8, 30)])
-        expected = kernel(x[:, None], np.zeros((1, 1)))[:, 0]
-        np.testing.assert_allclose(np.exp(log_profile(kernel, x)), expected, atol=1e-14)
-        assert log_profile(kernel, np.zeros(1)) == 0
-
-    @pytest.mark.parametrize("kernel", [Gaussian(gamma=1), Laplacian(gamma=1), Cauchy(gamma=1)])
-    def test_product_over_the_axes_is_the_kernel(self, kernel):
-        X = np.random.default_rng(0).normal(size=(9, 3))
-        np.testing.assert_allclose(product_kernel(kernel, X), kernel(X), atol=1e-14)
-
-    def test_matern_product(self):
-        X = np.random.default_rng(0).normal(size=(9, 3))
-        kernel = ProductMatern(nu=2.5, gamma=0.4)
-        expected = product_kernel(Matern(nu=2.5, gamma=0.4), X)
-        np.testing.assert_allclose(kernel(X), expected, atol=1e-14)
-        np.testing.assert_allclose(kernel(X[:, :1]), Matern(nu=2.5, gamma=0.4)(X[:, :1]))
-        with pytest.raises(ValueError, match="nu must be positive"):
-            ProductMatern(nu=0)
-
-    def test_matern_product_from_its_frequencies(self):
-        kernel, delta = ProductMatern(nu=1.5, gamma=0.4), np.array([[0.7, -0.4]])
-        waves = np.cos(kernel.sample(40_000, 2, np.random.RandomState(0)) @ delta[0])
-        error = waves.std() / np.sqrt(len(waves))
-        assert abs(waves.mean() - kernel(delta, np.zeros((1, 2)))[0, 0]) < 5 * error
-
-    def test_far_out_there_still_is_a_logarithm(self):
-        for kernel in KERNELS:
-            assert np.isfinite(log_profile(kernel, 1e6))
-
-    def test_other_kernels_are_refused(self):
-        class Mine(Laplacian.__base__):
-            pass
-
-        with pytest.raises(ValueError, match="Gaussian, Laplacian, Cauchy or Matern"):
-            log_profile(Mine(gamma=1.0), 1.0)
 
 
 class TestNodes:
@@ -124,7 +75,7 @@ class TestEigenfunctions:
         f = axis.features(nodes)
         np.testing.assert_allclose((f.T * weights) @ f, np.diag(axis.values), atol=1e-10)
         # and in the Hilbert space they are orthonormal
-        K = np.exp(log_profile(kernel, np.subtract.outer(nodes, nodes)))
+        K = np.exp(kernel.log_profile(np.subtract.outer(nodes, nodes)))
         gram = axis.coefficients.T @ K @ axis.coefficients
         np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
         few = axis.values > 1e-4 * axis.values[0]
@@ -173,9 +124,7 @@ class TestSeparable:
     def test_against_plain_products(self, kernel):
         X = np.random.default_rng(3).normal(size=(80, 3))
         plan = fit_separable(X, kernel, 60)
-        np.testing.assert_allclose(
-            separable_features(X, plan), plain_features(X, plan), atol=1e-13
-        )
+        np.testing.assert_allclose(plan_features(X, plan), plain_features(X, plan), atol=1e-13)
 
     @settings(max_examples=25, deadline=None)
     @given(
@@ -190,8 +139,8 @@ class TestSeparable:
         rng = np.random.default_rng(seed)
         X = scale * rng.normal(size=(30, d)).round(decimals)  # with equal values in a column
         kernel = KERNELS[which]
-        phi = separable_features(X, fit_separable(X[:20], kernel, count))
-        error = product_kernel(kernel, X) - phi @ phi.T
+        phi = plan_features(X, fit_separable(X[:20], kernel, count))
+        error = kernel.over_axes()(X) - phi @ phi.T
         r = np.diag(error)
         assert r.min() > -1e-6  # rounding over the smallest eigenvalue kept
         assert np.linalg.eigvalsh(error).min() > -1e-6
@@ -200,41 +149,37 @@ class TestSeparable:
         # every ground state vanishes at one of the two values of its column
         X = 1e4 * np.array([[0, 0], [0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
         kernel = Laplacian(gamma=1.0)
-        phi = separable_features(X, fit_separable(X, kernel, 4))
+        phi = plan_features(X, fit_separable(X, kernel, 4))
         np.testing.assert_allclose(phi @ phi.T, kernel(X), atol=1e-12)
-        unit = separable_features(X, fit_separable(X, kernel, 4), normalize=True)
+        unit = plan_features(X, fit_separable(X, kernel, 4), normalize=True)
         np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1)
 
     def test_normalize(self):
         X = np.random.default_rng(4).normal(size=(50, 2))
         plan = fit_separable(X, Cauchy(gamma=2.0), 20)
-        phi = separable_features(X, plan)
+        phi = plan_features(X, plan)
         expected = phi / np.linalg.norm(phi, axis=1, keepdims=True)
-        np.testing.assert_allclose(
-            separable_features(X, plan, normalize=True), expected, atol=1e-13
-        )
-        far = separable_features(
-            1e5 + X, fit_separable(X, Gaussian(gamma=1.0), 20), normalize=True
-        )
+        np.testing.assert_allclose(plan_features(X, plan, normalize=True), expected, atol=1e-13)
+        far = plan_features(1e5 + X, fit_separable(X, Gaussian(gamma=1.0), 20), normalize=True)
         np.testing.assert_allclose(np.linalg.norm(far, axis=1), 1)
 
     @pytest.mark.parametrize("place", PLACES)
     def test_places_agree(self, place):
         X = np.random.default_rng(5).normal(size=(40, 3))
         plan = fit_separable(X, Laplacian(gamma=0.5), 30)
-        there = separable_features(PLACES[place](X), plan)
-        np.testing.assert_allclose(on_host(there), separable_features(X, plan), atol=1e-13)
+        there = plan_features(PLACES[place](X), plan)
+        np.testing.assert_allclose(on_host(there), plan_features(X, plan), atol=1e-13)
 
     def test_constant_columns_and_few_values(self):
         X = np.column_stack([np.ones(20), np.arange(20) % 2.0])
         plan = fit_separable(X, Laplacian(gamma=0.5), 10)
         assert plan.width == 2  # all there are
-        phi = separable_features(X, plan)
+        phi = plan_features(X, plan)
         np.testing.assert_allclose(phi @ phi.T, Laplacian(gamma=0.5)(X), atol=1e-13)
 
     def test_one_axis_with_many_orders(self):
         X = np.random.default_rng(6).uniform(size=(2000, 1))
-        phi = separable_features(X, fit_separable(X, Laplacian(gamma=1.0), 200))
+        phi = plan_features(X, fit_separable(X, Laplacian(gamma=1.0), 200))
         assert phi.shape == (2000, 200)
         assert (1 - np.sum(phi**2, axis=1)).max() < 0.02
 
@@ -244,9 +189,7 @@ class TestSeparable:
         pairs = [axis.ratios(X[:, j]) for j, axis in enumerate(plan.marginals)]
         ground = np.exp(sum(pair[0] for pair in pairs))
         expected = evaluate_plain(plan.products, [pair[1] for pair in pairs])
-        np.testing.assert_allclose(
-            separable_features(X, plan), ground[:, None] * expected, atol=1e-13
-        )
+        np.testing.assert_allclose(plan_features(X, plan), ground[:, None] * expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("count", [40, 160])
@@ -258,7 +201,7 @@ def test_independent_axes_beat_landmarks_and_random_frequencies(count):
     def error(phi):
         return abs(eigsh(K - phi @ phi.T, 1, return_eigenvectors=False, tol=1e-3)[0])
 
-    ours = error(separable_features(X, fit_separable(X, kernel, count)))
+    ours = error(plan_features(X, fit_separable(X, kernel, count)))
     landmarks = Nystroem(kernel="laplacian", gamma=0.1, n_components=count, random_state=0)
     random = FourierFeatures(kernel=kernel, n_components=count, random_state=0)
     assert ours < 0.5 * error(landmarks.fit_transform(X))

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 
-from bochner.mercer.evaluate import gaussian_features
+from bochner.mercer.evaluate import plan_features
 from bochner.mercer.gaussian import gaussian_plan
 from bochner.mercer.hermite import hermite_features, ratio
 from bochner.mercer.mixtures import (
@@ -24,7 +24,7 @@ from bochner.mercer.mixtures import (
     whitening,
 )
 from bochner.mercer.products import geometric_costs, select_products
-from bochner.mercer.union import plan_union, union_features
+from bochner.mercer.union import plan_union
 
 B_VALUES = st.floats(0, 0.95)
 SHIFTS = st.floats(-6, 6)
@@ -198,7 +198,7 @@ class TestUnion:
         mixture = random_mixture(rng, n_components, d)
         X = 3 * rng.normal(size=(40, d))
         for kind in ("orthogonal", "weighted"):
-            phi = union_features(X, plan_union(mixture, gamma, count, kind))
+            phi = plan_features(X, plan_union(mixture, gamma, count, kind))
             error = rbf_kernel(X, gamma=gamma) - phi @ phi.T
             assert np.linalg.eigvalsh(error).min() > -1e-7  # rounding over the smallest kept
             r = np.diag(error)
@@ -211,7 +211,7 @@ class TestUnion:
         mixture = Mixture(np.zeros(2), np.eye(2), weights, means, np.ones((3, 2)))
         X = np.random.default_rng(4).normal(size=(30, 2))
         for kind, count in (("orthogonal", 300), ("weighted", 1500)):
-            phi = union_features(X, plan_union(mixture, 0.2, count, kind))
+            phi = plan_features(X, plan_union(mixture, 0.2, count, kind))
             np.testing.assert_allclose(phi @ phi.T, rbf_kernel(X, gamma=0.2), atol=1e-8)
 
     def test_one_component_is_one_gaussian(self):
@@ -219,10 +219,10 @@ class TestUnion:
         X = rng.normal(size=(200, 4)) * [4, 3, 2, 1]
         mixture = fit_mixture(X, 1, np.random.RandomState(0))
         plan = gaussian_plan(0.1, mixture.center, mixture.variances[0], mixture.rotation, 50)
-        one = gaussian_features(X, plan)
-        both = union_features(X, plan_union(mixture, 0.1, 50, "orthogonal"))
+        one = plan_features(X, plan)
+        both = plan_features(X, plan_union(mixture, 0.1, 50, "orthogonal"))
         np.testing.assert_allclose(both @ both.T, one @ one.T, atol=1e-12)
-        weighted = union_features(X, plan_union(mixture, 0.1, 50, "weighted"))
+        weighted = plan_features(X, plan_union(mixture, 0.1, 50, "weighted"))
         np.testing.assert_allclose(weighted, one, atol=1e-13)
 
     def test_many_axes_share_a_ratio(self):
@@ -231,7 +231,7 @@ class TestUnion:
         X = rng.normal(size=(300, 62)) * scales + 4 * rng.integers(0, 2, (300, 1))
         plan = plan_union(fit_mixture(X, 2, np.random.RandomState(0)), 0.01, 60, "orthogonal")
         assert max(each.rotation.shape[1] for each in plan.plans) < 62
-        phi = union_features(X, plan)
+        phi = plan_features(X, plan)
         error = rbf_kernel(X, gamma=0.01) - phi @ phi.T
         assert np.linalg.eigvalsh(error).min() > -1e-7
         assert np.diag(error).max() < 0.1
@@ -240,9 +240,9 @@ class TestUnion:
         X = np.random.default_rng(7).normal(size=(100, 1))
         plan = plan_union(random_mixture(np.random.default_rng(8), 4, 1), 0.1, 60, "orthogonal")
         assert plan.enlargement > 1000
-        single = union_features(X.astype(np.float32), plan)
+        single = plan_features(X.astype(np.float32), plan)
         assert single.dtype == np.float32
-        exact = union_features(X.astype(np.float32).astype(float), plan)
+        exact = plan_features(X.astype(np.float32).astype(float), plan)
         np.testing.assert_allclose(single, exact, atol=1e-6)
 
 
@@ -262,7 +262,7 @@ def test_clusters_at_most_half_of_the_error_of_nystroem(count):
     X, gamma = eight_clusters(), 0.05
     K = rbf_kernel(X, gamma=gamma)
     mixture = fit_mixture(X, 8, np.random.RandomState(0))
-    phi = union_features(X, plan_union(mixture, gamma, count, "orthogonal"))
+    phi = plan_features(X, plan_union(mixture, gamma, count, "orthogonal"))
     errors = []
     for seed in range(3):
         nystroem = Nystroem(gamma=gamma, n_components=count, random_state=seed).fit_transform(X)
@@ -286,7 +286,7 @@ class TestFit:
     def test_as_many_components_as_rows(self):
         mixture = fit_mixture(np.eye(5), 5, np.random.RandomState(0))
         X = np.eye(5)
-        phi = union_features(X, plan_union(mixture, 0.5, 5, "orthogonal"))
+        phi = plan_features(X, plan_union(mixture, 0.5, 5, "orthogonal"))
         # landmarks at the rows themselves: exact there
         np.testing.assert_allclose(phi @ phi.T, rbf_kernel(X, gamma=0.5), atol=1e-6)
 

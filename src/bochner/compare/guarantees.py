@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import to_numpy
 from bochner.guarantees import (
     ConditionsNotMet,
     Guarantee,

@@ -1,8 +1,8 @@
-"""The three operations on this machine's cores, for dense and sparse rows.
+"""The three operations on the cores of the host, for dense and sparse rows.
 
 The work is cut into tiles of two megabytes of phases. A thread fills a tile with a matrix product,
 turns it into cosines and sines while it is still in cache, and either leaves them in the result
-(`features`) or reduces them at once (the sums). Scratch memory is a few tiles a thread, whatever
+(`features`) or reduces them at once (the sums). Scratch memory is a few tiles per thread, whatever
 the number of rows and frequencies.
 
 How the work is cut depends on the shapes and the memory budget alone, and partial sums are added
@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from bochner.engine.threads import default_threads, ordered_map
+from bochner.engine.places import float_dtype
+from bochner.engine.threads import default_threads, for_each, ordered_map
 
 Array = NDArray[Any]
 
-_TILE = 2**21  # bytes of phases a tile: near a core all the while, and long enough for BLAS
-_WIDEST = 2048  # frequencies a tile
-_CHUNK_WORK = 2**23  # multiply-adds a task at least, so that handing it out costs nothing
+_TILE = 2**21  # bytes of phases per tile: near a core all the while, and long enough for BLAS
+_WIDEST = 2048  # frequencies per tile
+_CHUNK_WORK = 2**23  # multiply-adds per task at least, so that handing it out costs nothing
 _TASKS = 64  # enough to share out evenly
-_LONGEST = 4096  # rows a task at most, so that a file is read once and in order
+_LONGEST = 4096  # rows per task at most, so that a file is read once and in order
 _DEFAULT_BUDGET = 2**26
 
 
@@ -100,14 +101,8 @@ class SparseRows:
 
 
 def as_rows(X: Any) -> Rows:
-    """Wrap `X`; integers and booleans are computed in float64, float16 in float32."""
-    dtype = np.dtype(X.dtype)
-    if dtype.kind not in "fiub":
-        raise TypeError(f"X must hold real numbers, got dtype {dtype}.")
-    if dtype == np.float16:
-        dtype = np.dtype(np.float32)
-    elif dtype != np.float32:
-        dtype = np.dtype(np.float64)
+    """Wrap `X`, to be computed in the dtype of its results."""
+    dtype = float_dtype(X)
     if sparse.issparse(X):
         return SparseRows(X.tocsr(), dtype)
     return DenseRows(X, dtype)
@@ -298,8 +293,7 @@ def features(
             else:
                 result[tile, columns] = waves.tile(tile, columns).cosines
 
-    for _ in ordered_map(work, waves.tasks(0, 0), n_threads or default_threads()):
-        pass
+    for_each(work, waves.tasks(0, 0), n_threads)
     return out
 
 
@@ -361,8 +355,7 @@ def grouped_waves(
             result[tile, groups] = out
 
     tasks = waves.tasks(0, 0, multiple=size)
-    for _ in ordered_map(work, tasks, n_threads or default_threads()):
-        pass
+    for_each(work, tasks, n_threads)
     return result
 
 

@@ -1,7 +1,7 @@
 """The three operations on arrays of any array-API namespace: PyTorch, CuPy, and others.
 
 The work stays on the device of ``X``, in chunks of rows whose phases and waves fit into the
-memory budget, and the host waits for it once a call at most: to learn whether phases may be too
+memory budget, and the host waits for it at most once per call: to learn whether phases may be too
 large for float32.
 """
 
@@ -13,9 +13,18 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_torch_array
 
-from bochner.engine.arrays import available_dtypes
+from bochner.engine.places import (
+    as_float,
+    available_dtypes,
+    convert,
+    detached,
+    device_of,
+    is_torch,
+    namespace,
+    wide_dtype,
+    zeros,
+)
 
 _DEFAULT_BUDGET = 2**28
 _LIMIT_32 = 2.0**12  # see compiled.py: beyond this a float32 phase is too uncertain
@@ -33,40 +42,29 @@ class _Waves:
         offset: Any = None,
         small_phases: bool = False,
     ) -> None:
-        if is_torch_array(X):
-            X = X.detach()  # results are written in place, which a recorded tensor forbids
-        xp = self.xp = array_namespace(X)
-        if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
-            raise TypeError(f"X must hold real numbers, got dtype {X.dtype}.")
-        self.device = device(X)
+        # Results are written in place, which a tensor with a record of gradients forbids.
+        self.X = as_float(detached(X))
+        xp = self.xp = namespace(X)
         # Accumulators are float64 wherever the device has it.
+        self.dtype, self.wide, self.device = self.X.dtype, wide_dtype(X), device_of(X)
         available = available_dtypes(xp, self.device)
-        self.wide = xp.float64 if "float64" in available else xp.float32
         self.wide_complex = xp.complex128 if "complex128" in available else xp.complex64
-        if X.dtype == xp.float64 or not xp.isdtype(X.dtype, "real floating"):
-            self.dtype = self.wide
-        else:
-            self.dtype = xp.float32
         self.itemsize = 4 if self.dtype == xp.float32 else 8
-        self.X, self.W = xp.astype(X, self.dtype, copy=False), self.asarray(W)
+        self.W = self.asarray(W)
         self.n_rows, self.n_features = X.shape
         self.n_frequencies = self.W.shape[1]
         self.budget = memory_budget or _DEFAULT_BUDGET
-        # as an array of its own: the kernel of fused.py reads it
-        zeros = self.zeros((self.n_frequencies,), self.dtype)
-        self.scale = zeros + (scale if isinstance(scale, float) else self.asarray(scale))
+        # an array of one number per frequency: the kernel of fused.py reads it
+        nothing = self.zeros((self.n_frequencies,), self.dtype)
+        self.scale = nothing + (scale if isinstance(scale, float) else self.asarray(scale))
         self.offset = None if offset is None else self.asarray(offset)
         self.may_be_large = not small_phases and self._may_be_large()
 
     def asarray(self, values: Any, dtype: Any = None) -> Any:
-        xp = self.xp
-        dtype = self.dtype if dtype is None else dtype
-        if hasattr(values, "dtype") and not isinstance(values, np.ndarray):
-            return xp.astype(xp.asarray(values, device=self.device), dtype, copy=False)
-        return xp.asarray(np.asarray(values), dtype=dtype, device=self.device)
+        return convert(values, self.X, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        return self.xp.zeros(shape, dtype=dtype, device=self.device)
+        return zeros(shape, self.X, dtype)
 
     def empty(self, shape: tuple[int, ...]) -> Any:
         return self.xp.empty(shape, dtype=self.dtype, device=self.device)
@@ -104,7 +102,7 @@ class _Waves:
     def write(self, rows: slice, out: Any) -> None:
         """``out = scale * [cos | sin]``; the cosines alone where `out` has room for no more."""
         phases, N = self.phases(rows), self.n_frequencies
-        if not is_torch_array(phases):
+        if not is_torch(phases):
             out[:, :N] = self.scale * self.xp.cos(phases)
             if out.shape[1] > N:
                 out[:, N:] = self.scale * self.xp.sin(phases)

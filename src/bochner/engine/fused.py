@@ -1,7 +1,7 @@
 """One pass from phases to cosines and sines on a CUDA device, as a Triton kernel.
 
 PyTorch would read the phases twice and go over the result twice more to scale it. Triton comes
-with PyTorch on the machines where this module is used; elsewhere device.py does without it.
+with PyTorch wherever this module is used; elsewhere device.py does without it.
 """
 
 from __future__ import annotations

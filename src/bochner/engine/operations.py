@@ -11,8 +11,8 @@ array-API array     :mod:`bochner.engine.device`, on the array's own device (PyT
 dask array          :mod:`bochner.engine.cluster`, each block by the rules above
 ==================  ====================================================================
 
-Everywhere ``W`` is ``(d, N)``, one frequency a column, and the arithmetic is done in the dtype
-of ``X`` (float32 or float64; integers count as float64, float16 as float32) with sums over rows
+Everywhere ``W`` is ``(d, N)``, one frequency per column, and the arithmetic is done in the dtype
+that :mod:`bochner.engine.places` gives results for ``X`` (float32 or float64) with sums over rows
 accumulated in float64. The answer is the same to rounding in any place, for any chunking and any
 number of threads.
 """
@@ -25,42 +25,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
+
+from bochner.engine.places import is_host, place_of
+
+_MODULES = {"host": "cpu", "device": "device", "cluster": "cluster"}
 
 
-def is_dask(X: Any) -> bool:
-    """Whether `X` is a dask collection; does not import dask."""
-    return hasattr(X, "__dask_graph__")
-
-
-def is_host(X: Any) -> bool:
-    """Whether `X` is a NumPy array or a SciPy sparse matrix."""
-    return isinstance(X, np.ndarray) or sparse.issparse(X)
-
-
-def is_device(X: Any) -> bool:
-    """Whether `X` is an array of another array-API library, such as a PyTorch tensor."""
-    return hasattr(X, "__dlpack__") and not is_host(X)
-
-
-def place_of(X: Any) -> ModuleType:
+def _engine_for(X: Any) -> ModuleType:
     """The module of the engine that can work on `X` where it is."""
-    if is_host(X):
-        return import_module("bochner.engine.cpu")
-    if is_dask(X):
-        return import_module("bochner.engine.cluster")
-    if is_device(X):
-        try:
-            return import_module("bochner.engine.device")
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                f"{type(X).__module__} arrays need the package array-api-compat: "
-                "pip install array-api-compat"
-            ) from error
-    raise TypeError(
-        "X must be a NumPy array, a SciPy sparse matrix, an array-API array such as a "
-        f"PyTorch tensor, or a dask array, got {type(X).__name__}."
-    )
+    return import_module(f"bochner.engine.{_MODULES[place_of(X)]}")
 
 
 def _check_shapes(X: Any, W: Any) -> None:
@@ -103,17 +76,17 @@ def features(
     X : array of shape (n, d)
         Rows, of any type in the table above.
     W : array of shape (d, N)
-        Frequencies, one a column.
+        Frequencies, one per column.
     scale : float or array of shape (N,), default=``N ** -0.5``
         Amplitude of each frequency. The default makes every row a unit vector.
     offset : array of shape (N,), optional
-        With an offset the result is ``scale * cos(X W + offset)``, one column a frequency.
+        With an offset the result is ``scale * cos(X W + offset)``, one column per frequency.
     out : array, optional
         Where to write the result, for instance a memory-mapped file. NumPy and sparse `X` only.
     n_threads : int, optional
         CPU threads; by default as many as BLAS may use.
     memory_budget : int, optional
-        Bytes of scratch memory on a device. The CPU needs a few megabytes a thread at any size.
+        Bytes of scratch memory on a device. The CPU needs a few megabytes per thread at any size.
 
     Returns
     -------
@@ -130,7 +103,7 @@ def features(
     _check_shapes(X, W)
     if scale is None:
         scale = max(1, W.shape[1]) ** -0.5
-    place = place_of(X)
+    place = _engine_for(X)
     if out is not None and not is_host(X):
         raise ValueError("out is for NumPy and sparse X only.")
     return place.features(
@@ -164,7 +137,7 @@ def grouped_waves(
     X : array of shape (n, d)
         Rows, of any type in the table above.
     W : array of shape (d, N)
-        Frequencies, one a column.
+        Frequencies, one per column.
     coefficients : complex array of shape (N,)
         The ``c`` above.
     size : int
@@ -192,7 +165,7 @@ def grouped_waves(
             f"{coefficients.shape} and size {size}."
         )
     options = {"n_threads": n_threads, "memory_budget": memory_budget}
-    return place_of(X).grouped_waves(X, W, coefficients, size, **options)
+    return _engine_for(X).grouped_waves(X, W, coefficients, size, **options)
 
 
 def fourier_sums(
@@ -210,9 +183,9 @@ def fourier_sums(
     X : array of shape (n, d)
         Rows, of any type in the table above.
     W : array of shape (d, N)
-        Frequencies, one a column.
+        Frequencies, one per column.
     A : array of shape (n,) or (n, k)
-        Real coefficients, one column a sum.
+        Real coefficients, one column per sum.
     n_threads : int, optional
         CPU threads; by default as many as BLAS may use.
     memory_budget : int, optional
@@ -233,7 +206,7 @@ def fourier_sums(
     """
     _check_shapes(X, W)
     A, squeeze = _check_coefficients(X, A)
-    sums = place_of(X).fourier_sums(X, W, A, n_threads=n_threads, memory_budget=memory_budget)
+    sums = _engine_for(X).fourier_sums(X, W, A, n_threads=n_threads, memory_budget=memory_budget)
     return sums[:, 0] if squeeze else sums
 
 
@@ -264,7 +237,7 @@ def potential_and_gradient(
     X : array of shape (n, d)
         Rows, of any type in the table above.
     W : array of shape (d, N)
-        Frequencies, one a column.
+        Frequencies, one per column.
     A : array of shape (n,) or (n, k)
         Real coefficients.
     signs : array of shape (k,), optional
@@ -298,7 +271,7 @@ def potential_and_gradient(
     s = np.ones(A.shape[1]) if signs is None else np.asarray(signs, dtype=np.float64)
     if s.shape != (A.shape[1],):
         raise ValueError(f"signs must have shape ({A.shape[1]},), got {s.shape}.")
-    place = place_of(X)
+    place = _engine_for(X)
     return place.potential_and_gradient(
         X,
         W,

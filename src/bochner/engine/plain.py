@@ -40,7 +40,7 @@ def fourier_sums(X: Any, W: Any, A: Any) -> NDArray[np.complex128]:
 def potential_and_gradient(
     X: Any, W: Any, A: Any, signs: Any = 1.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``v(w) = sum_k s_k |F_k(w)|^2`` and its gradient in `w`, one column a frequency."""
+    """``v(w) = sum_k s_k |F_k(w)|^2`` and its gradient in `w`, one column per frequency."""
     X, W, A = _float64(X), _float64(W), _float64(A)
     A = A[:, None] if A.ndim == 1 else A
     signs = np.broadcast_to(np.asarray(signs, dtype=np.float64), A.shape[1])

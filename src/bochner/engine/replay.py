@@ -12,18 +12,13 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from bochner.engine.arrays import is_torch
+from bochner.engine.places import on_cuda
 
 _log = logging.getLogger(__name__)
 _one_at_a_time = threading.Lock()
 _run_before: set[tuple[Any, ...]] = set()
 _MOST_LEFT = 2**28  # bytes of recordings that are gone, before PyTorch is asked to free them
 _left = {"bytes": 0}
-
-
-def on_cuda(array: Any) -> bool:
-    """Whether `array` is a PyTorch tensor on a CUDA device."""
-    return is_torch(array) and bool(array.is_cuda)
 
 
 class Replayed:

@@ -1,4 +1,4 @@
-"""Small facts about the rows that estimators ask for: their variance, products, a few of them."""
+"""Summaries of the rows that estimators ask for: their variance, products, a few of them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,12 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 from sklearn.utils.random import sample_without_replacement
 
-from bochner.engine.operations import is_dask, is_host
+from bochner.engine.places import cast, convert, is_dask, is_host, namespace, to_numpy, wide_dtype
+from bochner.engine.rowwise import columns_in_one_block, reduce_rows, row_slices
 
 _BATCH = 2**16
-
-
-def to_numpy(array: Any) -> NDArray[Any]:
-    """A copy on the host of an array that may be on a device."""
-    if hasattr(array, "detach"):  # PyTorch
-        array = array.detach().cpu()
-    elif type(array).__module__.partition(".")[0] == "cupy":
-        array = array.get()
-    return np.asarray(array)
 
 
 def variance(X: Any) -> float:
@@ -39,14 +30,7 @@ def variance(X: Any) -> float:
     >>> variance(np.array([[0.0, 2.0], [0.0, 2.0]]))
     1.0
     """
-    if is_dask(X):
-        import dask
-
-        moments = dask.delayed(_moments, pure=True)
-        parts = dask.compute(*[moments(block) for block in X.to_delayed().ravel()])
-    else:
-        parts = (_moments(X),)
-    count, _, squares = reduce(_merge, parts)
+    count, _, squares = reduce_rows(_moments, X, merge=_merge)
     return float(squares / count)
 
 
@@ -67,9 +51,8 @@ def _moments(X: Any) -> Moments:
         values = X.data.astype(np.float64)
         zeros = X.shape[0] * X.shape[1] - values.size
         return _merge((zeros, 0.0, 0.0), _batch_moments(np, values))
-    xp = _namespace(X)
-    wide = xp.float64 if hasattr(xp, "float64") else X.dtype
-    batches = (xp.astype(X[rows, :], wide) for rows in gen_batches(X.shape[0], _BATCH))
+    xp, wide = namespace(X), wide_dtype(X)
+    batches = (cast(X[rows, :], wide) for rows in row_slices(X.shape[0], _BATCH))
     return reduce(_merge, (_batch_moments(xp, batch) for batch in batches), (0, 0.0, 0.0))
 
 
@@ -91,13 +74,10 @@ def second_moment_product(X: Any, Y: Any) -> Any:
     array([[3.],
            [6.]])
     """
-    if is_dask(X):
-        import dask
+    return reduce_rows(_product, X, shared={"Y": Y})
 
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        product, shared = dask.delayed(second_moment_product, pure=True), dask.delayed(Y)
-        parts = dask.compute(*[product(block, shared) for block in X.to_delayed().ravel()])
-        return sum(parts[1:], parts[0])
+
+def _product(X: Any, Y: Any) -> Any:
     return X.T @ (X @ Y)
 
 
@@ -109,31 +89,28 @@ def sample_rows(X: Any, n_rows: int, random_state: RandomState) -> Any:
     """
     if is_dask(X) and any(np.isnan(length) for length in X.chunks[0]):
         X = _head(X, n_rows)
-    return take_rows(X, _choose(X.shape[0], n_rows, random_state))
+    return take_rows(X, choose_rows(X.shape[0], n_rows, random_state))
 
 
 def take_rows(X: Any, index: NDArray[np.intp]) -> Any:
     """The rows `index` of `X`, on the host; a dask array must know the lengths of its blocks."""
+    rows = rows_at(X, index)
+    return rows if is_host(rows) else to_numpy(rows)
+
+
+def rows_at(X: Any, index: NDArray[np.intp]) -> Any:
+    """The rows `index` of `X` where it is; those of a dask array come to the host."""
     if is_dask(X):
         order = np.argsort(index, kind="stable")
         return _from_blocks(X, index[order])[np.argsort(order)]
     if is_host(X):
         return X[index]
-    from array_api_compat import device
-
-    xp = _namespace(X)
-    return to_numpy(xp.take(X, xp.asarray(index, device=device(X)), axis=0))
+    xp = namespace(X)
+    return xp.take(X, convert(index, X, xp.int64), axis=0)
 
 
-def _namespace(X: Any) -> Any:
-    if isinstance(X, (np.ndarray, np.generic)):
-        return np
-    from array_api_compat import array_namespace
-
-    return array_namespace(X)
-
-
-def _choose(n: int, n_rows: int, random_state: RandomState) -> NDArray[np.intp]:
+def choose_rows(n: int, n_rows: int, random_state: RandomState) -> NDArray[np.intp]:
+    """At most `n_rows` distinct numbers below `n`, in increasing order."""
     if n <= n_rows:
         return np.arange(n)
     chosen = sample_without_replacement(n, n_rows, random_state=random_state)
@@ -155,7 +132,7 @@ def _from_blocks(X: Any, index: NDArray[np.intp]) -> Any:
     """Rows of a dask array; each block, dense or sparse, gives its own."""
     import dask
 
-    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    X = columns_in_one_block(X)
     ends = np.cumsum(X.chunks[0])
     take = dask.delayed(operator.getitem, pure=True)
     parts = []

@@ -118,3 +118,9 @@ def ordered_map(
         finally:
             waiting.clear()
             wait(helpers)
+
+
+def for_each(work: Callable[[Task], Any], tasks: Sequence[Task], n_threads: int | None) -> None:
+    """Call ``work(task)`` for every task; `n_threads` of None is as many as BLAS may use."""
+    for _ in ordered_map(work, tasks, n_threads or default_threads()):
+        pass

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import to_numpy
 from bochner.targets import Target
 
 Float = NDArray[np.float64]
@@ -128,7 +128,7 @@ def alignment_sums(
     weights: Float | None = None,
     **options: Any,
 ) -> AlignmentSums:
-    """The sums of rows `X` with labels `y` at the frequencies `W`, one a column."""
+    """The sums of rows `X` with labels `y` at the frequencies `W`, one per column."""
     target = Target.of(y) if target is None else target
     columns = target.raw_columns(y)
     if weights is not None:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import typing
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from bochner.engine.arrays import cast, convert, identity, namespace, wide_dtype
-from bochner.engine.replay import on_cuda
-from bochner.engine.summaries import _choose, sample_rows, variance
+from bochner.engine.places import cast, identity, namespace, on_cuda, wide_dtype
+from bochner.engine.summaries import choose_rows, rows_at, sample_rows, variance
 from bochner.guarantees.guarantee import ConditionsNotMet
-from bochner.kernels import STANDARD, SpectralKernel, StandardKernel
+from bochner.kernels import SpectralKernel, StandardKernel, kernel_object
 
 GAMMA_RULES = ("scale", "median")
+
+# What the parameters accept that maps over frequencies share. Names of kernels are looked up when
+# a kernel is needed, so that one may be registered later.
+SHARED_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [str, HasMethods(["sample", "__call__"])],
+    "gamma": [StrOptions(set(GAMMA_RULES)), Interval(Real, 0, None, closed="neither")],
+    "n_jobs": [None, Integral],
+    "memory_budget": [None, Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
 _MEDIAN_ROWS = 1000
 
 
@@ -39,23 +49,12 @@ def resolve_kernel(
     random_state : RandomState
         Draws the rows that ``"median"`` looks at.
     """
-    if isinstance(kernel, str):
-        if kernel not in STANDARD:
-            raise ValueError(
-                f"kernel must be one of {sorted(STANDARD)} or a kernel object, got {kernel!r}."
-            )
-        kernel = typing.cast(SpectralKernel, STANDARD[kernel]())
-    if not isinstance(kernel, SpectralKernel):
-        raise ValueError(
-            f"kernel must be one of {sorted(STANDARD)}, or an object that can be called and has "
-            f"a method sample(n, d, random_state), got {kernel!r}."
-        )
+    kernel = kernel_object(kernel)
     if not isinstance(kernel, StandardKernel):
         return kernel
     if kernel.gamma is None:
         kernel = kernel.with_gamma(_gamma(kernel, gamma, X, random_state))
-    if not kernel.width > 0:
-        raise ValueError(f"gamma must be a positive finite number, got {kernel.gamma!r}.")
+    _ = kernel.width  # raises where it is no positive number
     return kernel
 
 
@@ -85,7 +84,7 @@ def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
     from sklearn.metrics import pairwise_distances
 
     if metric == "euclidean" and on_cuda(X):
-        return _median_there(X, random_state)
+        return median_distance_on_device(X, random_state)
     rows = sample_rows(X, _MEDIAN_ROWS, random_state)
     distances = pairwise_distances(rows.astype(np.float64), metric=metric)
     distances = squareform(distances, checks=False)  # those above the diagonal
@@ -93,11 +92,10 @@ def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
     return float(np.median(distances)) if distances.size else 0.0
 
 
-def _median_there(X: Any, random_state: RandomState) -> float:
+def median_distance_on_device(X: Any, random_state: RandomState) -> float:
     """The median distance on the device of `X`, which sends one number back."""
-    index = _choose(X.shape[0], _MEDIAN_ROWS, random_state)
-    xp = namespace(X)
-    rows = cast(xp.take(X, convert(index, X, xp.int64), axis=0), wide_dtype(X))
+    xp, index = namespace(X), choose_rows(X.shape[0], _MEDIAN_ROWS, random_state)
+    rows = cast(rows_at(X, index), wide_dtype(X))
     squares = xp.sum(rows * rows, axis=1)
     distances = squares[:, None] + squares[None, :] - 2 * (rows @ rows.T)
     # Zero for a row with itself, and what rounding made negative; every other pair comes twice,

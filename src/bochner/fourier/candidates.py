@@ -48,7 +48,7 @@ class Candidates:
         return [slice(i, min(i + width, self.n)) for i in range(0, self.n, width)]
 
     def blocks(self, dtype: Any = np.float64) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """The blocks in order: which candidates, and their frequencies, one a column."""
+        """The blocks in order: which candidates, and their frequencies, one per column."""
         yield from self._draw(range(len(self._slices())), dtype)
 
     def _draw(self, numbers: Any, dtype: Any) -> Iterator[tuple[slice, NDArray[Any]]]:

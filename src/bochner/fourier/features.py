@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap, float_dtype
-from bochner.fourier.bandwidth import resolve_kernel
-from bochner.fourier.parameters import SHARED_CONSTRAINTS
+from bochner.base import FeatureMap, n_pairs
+from bochner.engine.places import float_dtype
+from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.fourier.sampling import SAMPLINGS, Sampling, draw_frequencies
 from bochner.kernels import SpectralKernel
 
@@ -32,7 +32,7 @@ class FourierFeatures(FeatureMap):
         \varphi(x) \cdot \varphi(y) \approx k(x, y),
 
     and :math:`\|\varphi(x)\| = 1` exactly. A linear model on these columns approximates the
-    kernel machine, at a cost linear in the number of rows.
+    kernel method, at a cost linear in the number of rows.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class FourierFeatures(FeatureMap):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
-        The frequencies, one a column, in the dtype of the rows given to `fit`.
+        The frequencies, one per column, in the dtype of the rows given to `fit`.
     offsets_ : ndarray of shape (n_components,) or None
         The offsets when not `paired`.
     kernel_ : kernel object
@@ -153,14 +153,11 @@ class FourierFeatures(FeatureMap):
         self
         """
         X = self._validate_rows(X, reset=True)
-        if self.paired and self.n_components % 2:
-            raise ValueError(
-                f"n_components must be even, got {self.n_components}: each frequency gives a "
-                "cosine and a sine. Use an even number, or paired=False."
-            )
+        n_frequencies = self.n_components
+        if self.paired:
+            n_frequencies = n_pairs(n_frequencies, " Use an even number, or paired=False.")
         random_state = check_random_state(self.random_state)
         kernel = resolve_kernel(self.kernel, self.gamma, X, random_state)
-        n_frequencies = self.n_components // 2 if self.paired else self.n_components
         frequencies = draw_frequencies(
             kernel,
             n_frequencies,
@@ -195,8 +192,7 @@ class FourierFeatures(FeatureMap):
             self.frequencies_,
             scale=(1 if self.paired else 2) ** 0.5 * self.frequencies_.shape[1] ** -0.5,
             offset=self.offsets_,
-            n_threads=self._n_threads(),
-            memory_budget=self.memory_budget,
+            **self._engine_options(),
         )
 
     @property

@@ -8,20 +8,19 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap, float_dtype
-from bochner.engine.operations import is_dask, is_device, is_host
-from bochner.engine.summaries import take_rows, to_numpy
+from bochner.base import SupervisedFeatureMap
+from bochner.engine.places import convert, dense, float_dtype, is_host, result_dtype, to_numpy
+from bochner.engine.rowwise import concat_columns, map_rows, with_known_lengths
+from bochner.engine.summaries import take_rows
 from bochner.fourier.alignment import landmark_losses
-from bochner.fourier.bandwidth import check_honest, resolve_kernel
+from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
-from bochner.fourier.parameters import SHARED_CONSTRAINTS
 from bochner.fourier.posterior import gibbs_posterior
 from bochner.guarantees.alignment import tightest_landmark_bounds
 from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
@@ -32,7 +31,7 @@ from bochner.targets import Target, TargetKind, check_labels
 _MANY_ROWS = 20_000  # of one class, from which k-means goes by mini-batches
 
 
-class LandmarkSimilarities(FeatureMap):
+class LandmarkSimilarities(SupervisedFeatureMap):
     r"""Similarities to landmarks, each with a kernel learned for it.
 
     Landmark :math:`x_l` with label :math:`y_l` gets `n_frequencies` frequencies of its own from
@@ -147,11 +146,6 @@ class LandmarkSimilarities(FeatureMap):
         self.memory_budget = memory_budget
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the landmarks and learn a posterior for each.
@@ -167,12 +161,9 @@ class LandmarkSimilarities(FeatureMap):
         -------
         self
         """
-        X = self._validate_rows(X, reset=True)
-        y = check_labels(y, X.shape[0])
+        X, y, target = self._validate_labelled(X, y)
         self._n_rows = len(y)
-        target = Target.of(y, self.target)
-        if hasattr(X, "compute_chunk_sizes") and np.isnan(X.shape[0]):
-            X = X.compute_chunk_sizes()
+        X = with_known_lengths(X)
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
         self.classes_ = target.classes
@@ -205,15 +196,15 @@ class LandmarkSimilarities(FeatureMap):
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
         if self.posterior is None:
-            return self._plain(X)
-        options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
+            return map_rows(self._kernel_values, X, self._n_features_out)
+        options = self._engine_options()
         parts = [
             engine.grouped_waves(
                 X, W, self._coefficients[block], size=self.n_frequencies, **options
             )
             for block, W in self._candidates.blocks(float_dtype(X))
         ]
-        return parts[0] if len(parts) == 1 else _side_by_side(parts)
+        return concat_columns(parts)
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Guarantee]:
         """Guarantees on the alignment losses of all landmarks' learned similarities together.
@@ -303,14 +294,13 @@ class LandmarkSimilarities(FeatureMap):
         sums = np.empty(n_landmarks * D, np.complex128)
         at_landmark = np.empty((n_landmarks, D), np.complex128)
         groups = target.similarities(self.landmark_labels_, y)
-        # one factor a landmark: its own scaled target (regression) or +-1
+        # one factor per landmark: its own scaled target (regression) or +-1
         own = np.concatenate([factors for _, factors, _ in groups]) ** 2
-        options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
+        options = self._engine_options()
         for block, W in self._candidates.blocks(float_dtype(X)):
             first, stop = block.start // D, block.stop // D
             points = self.landmarks_[first:stop]
-            points = np.asarray(points.toarray() if sparse.issparse(points) else points)
-            at_landmark[first:stop] = _own_waves(points, W.reshape(len(W), stop - first, D))
+            at_landmark[first:stop] = _own_waves(dense(points), W.reshape(len(W), stop - first, D))
             for positions, factors, column in groups:
                 # Labels are sorted, so the landmarks of a group are neighbours.
                 here = positions[(positions >= first) & (positions < stop)]
@@ -327,43 +317,16 @@ class LandmarkSimilarities(FeatureMap):
         self.posterior_ = gibbs_posterior(self.losses_, self.beta, len(y))
         self._coefficients = (self.posterior_ * at_landmark).ravel()
 
-    def _plain(self, X: Any) -> Any:
+    def _kernel_values(self, X: Any) -> Any:
         """The kernel itself, computed on the host."""
-        if is_dask(X):
-            X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-            return X.map_blocks(
-                self._plain,
-                dtype=float_dtype(X),
-                chunks=(X.chunks[0], (self._n_features_out,)),
-                meta=np.empty((0, 0), float_dtype(X)),
-            )
         dtype = float_dtype(X)
-        landmarks = self.landmarks_.astype(dtype)
-        values = self.kernel_(X if is_host(X) else to_numpy(X), landmarks).astype(
-            dtype, copy=False
-        )
-        if not is_device(X):
-            return values
-        from array_api_compat import array_namespace, device
-
-        return array_namespace(X).asarray(values, device=device(X))
+        rows = X if is_host(X) else to_numpy(X)
+        return convert(self.kernel_(rows, self.landmarks_.astype(dtype)), X, result_dtype(X))
 
 
 def _own_waves(points: NDArray[Any], W: NDArray[Any]) -> NDArray[np.complex128]:
     """``exp(i <w, x_l>)`` for each landmark and its own frequencies, W of shape (d, l, D)."""
     return np.exp(1j * np.einsum("ld,dlm->lm", points, W, dtype=np.float64))
-
-
-def _side_by_side(parts: list[Any]) -> Any:
-    if is_host(parts[0]):
-        return np.hstack(parts)
-    if is_dask(parts[0]):
-        import dask.array as da
-
-        return da.concatenate(parts, axis=1).rechunk({1: -1})
-    from array_api_compat import array_namespace
-
-    return array_namespace(parts[0]).concat(parts, axis=1)
 
 
 def _shares(sizes: list[int], count: int) -> list[int]:

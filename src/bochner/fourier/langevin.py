@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner.engine.arrays import cast, convert, namespace
+from bochner.engine.places import cast, convert, namespace
 
 Float = NDArray[np.float64]
 Potential = Callable[[Any], tuple[Any, Any]]
@@ -115,7 +115,7 @@ def climb(
     potential : callable
         Maps ``(d, m)`` points to ``v`` of shape ``(m,)`` and its gradient ``(d, m)``.
     starts : array of shape (d, m)
-        Where the chains start, one a column: NumPy or another array-API library. On a device the
+        Where the chains start, one per column: NumPy or another array-API library. On a device the
         host never waits for it unless `potential` does, or there is a temperature.
     n_steps : int
         Steps of each chain.
@@ -188,7 +188,7 @@ def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
     Parameters
     ----------
     points : array of shape (d, m)
-        One point a column.
+        One point per column.
     values : array of shape (m,)
         Their heights.
     count : int

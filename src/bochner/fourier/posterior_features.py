@@ -15,13 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap, float_dtype
-from bochner.engine.summaries import to_numpy
+from bochner.base import SupervisedFeatureMap, n_pairs
+from bochner.engine.places import float_dtype, to_numpy
+from bochner.engine.rowwise import with_known_lengths
 from bochner.fourier.alignment import AlignmentSums, alignment_sums
-from bochner.fourier.bandwidth import check_honest, resolve_kernel
+from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.langevin import sample_tilted_gaussian
-from bochner.fourier.parameters import SHARED_CONSTRAINTS
 from bochner.fourier.posterior import (
     draw_with_replacement,
     draw_without_replacement,
@@ -33,14 +33,14 @@ from bochner.fourier.posterior import (
 )
 from bochner.guarantees.alignment import tightest_global_bound
 from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
-from bochner.kernels import Gaussian, SpectralKernel
+from bochner.kernels import SpectralKernel
 from bochner.targets import Target, TargetKind, check_labels
 
 _CHAINS = 100
 _STEPS = 200
 
 
-class PosteriorFourierFeatures(FeatureMap):
+class PosteriorFourierFeatures(SupervisedFeatureMap):
     r"""Fourier features drawn from a posterior learned from the labels.
 
     The kernel's Fourier transform is a prior over cosines. From it come `n_candidates`
@@ -87,7 +87,7 @@ class PosteriorFourierFeatures(FeatureMap):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
-        The frequencies drawn, one a column.
+        The frequencies drawn, one per column.
     weights_ : ndarray of shape (n_frequencies,)
         Their weights in the kernel, summing to one.
     losses_ : ndarray of shape (n_candidates,)
@@ -140,6 +140,8 @@ class PosteriorFourierFeatures(FeatureMap):
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
 
+    kernel_: Any
+
     def __init__(
         self,
         *,
@@ -175,11 +177,6 @@ class PosteriorFourierFeatures(FeatureMap):
         self.memory_budget = memory_budget
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the posterior and draw from it.
@@ -197,9 +194,8 @@ class PosteriorFourierFeatures(FeatureMap):
         -------
         self
         """
-        X = self._validate_rows(X, reset=True)
-        y = check_labels(y, X.shape[0])
-        self._begin(X, Target.of(y, self.target))
+        X, y, target = self._validate_labelled(X, y)
+        self._begin(X, target)
         if self.support == "continuous":
             if sample_weight is not None:
                 raise ValueError("sample_weight needs support='candidates'.")
@@ -269,8 +265,7 @@ class PosteriorFourierFeatures(FeatureMap):
             X,
             self.frequencies_,
             scale=np.sqrt(self.weights_),
-            n_threads=self._n_threads(),
-            memory_budget=self.memory_budget,
+            **self._engine_options(),
         )
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
@@ -313,12 +308,7 @@ class PosteriorFourierFeatures(FeatureMap):
         return 2 * int(self.frequencies_.shape[1])
 
     def _n_frequencies(self) -> int:
-        if self.n_components % 2:
-            raise ValueError(
-                f"n_components must be even, got {self.n_components}: each frequency gives a "
-                "cosine and a sine."
-            )
-        n = self.n_components // 2
+        n = n_pairs(self.n_components)
         if self.support == "candidates" and n > self.n_candidates:
             raise ValueError(
                 f"n_components={self.n_components} needs {n} frequencies, but there are only "
@@ -346,8 +336,7 @@ class PosteriorFourierFeatures(FeatureMap):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
             self._weighted = True
-        if hasattr(X, "compute_chunk_sizes") and np.isnan(X.shape[0]):
-            X = X.compute_chunk_sizes()
+        X = with_known_lengths(X)
         parts = [
             alignment_sums(
                 X,
@@ -355,8 +344,7 @@ class PosteriorFourierFeatures(FeatureMap):
                 W,
                 target=self._sums.target,
                 weights=weights,
-                n_threads=self._n_threads(),
-                memory_budget=self.memory_budget,
+                **self._engine_options(),
             ).sums
             for _, W in self._candidates.blocks(self._dtype)
         ]
@@ -384,7 +372,7 @@ class PosteriorFourierFeatures(FeatureMap):
         return self
 
     def _sample_continuous(self, X: Any, y: Any) -> None:
-        if self.divergence != "kl" or not isinstance(self.kernel_, Gaussian):
+        if self.divergence != "kl" or not getattr(self.kernel_, "gaussian", False):
             raise ValueError(
                 "support='continuous' needs divergence='kl' and the gaussian kernel, got "
                 f"divergence={self.divergence!r} and {self.kernel_!r}."
@@ -406,8 +394,7 @@ class PosteriorFourierFeatures(FeatureMap):
                 (spread * z).astype(self._dtype),
                 A / n_rows,
                 signs=signs,
-                n_threads=self._n_threads(),
-                memory_budget=self.memory_budget,
+                **self._engine_options(),
             )
             return to_numpy(v), spread * to_numpy(slope)
 

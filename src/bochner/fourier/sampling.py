@@ -37,7 +37,7 @@ def draw_frequencies(
     sampling: Sampling = "auto",
     random_state: RandomState,
 ) -> Float:
-    """Draw the frequencies of `kernel`, one a column.
+    """Draw the frequencies of `kernel`, one per column.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ive
 
-from bochner.engine.arrays import convert, namespace
+from bochner.engine.places import convert, namespace
 
 
 @dataclass(frozen=True, eq=False)

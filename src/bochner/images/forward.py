@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.engine.arrays import is_host, namespace, zeros
+from bochner.engine.places import is_host, item_size, namespace, zeros
 from bochner.engine.threads import default_threads, ordered_map
 from bochner.images.layers import GradientLayer, Layer
 from bochner.images.patches import (
@@ -136,8 +136,3 @@ def positions(layer: Layer, shape: tuple[int, int, int]) -> tuple[int, int, int]
     """Rows and columns of patches in maps of a given shape, and the channels of the maps."""
     side = patch_side(layer)
     return shape[0] - side + 1, shape[1] - side + 1, shape[2]
-
-
-def item_size(array: Any) -> int:
-    """Bytes of a number."""
-    return 4 if str(array.dtype).endswith("float32") else 8

@@ -17,11 +17,22 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.base import FeatureMap
-from bochner.engine.arrays import cast, convert, is_host, namespace, wide_dtype, zeros
-from bochner.engine.operations import is_dask, is_device
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import (
+    all_finite,
+    as_float,
+    convert,
+    is_dask,
+    is_device,
+    is_real,
+    item_size,
+    namespace,
+    to_numpy,
+    wide_dtype,
+    zeros,
+)
+from bochner.engine.summaries import rows_at, take_rows
 from bochner.images.bumps import orientation_bumps
-from bochner.images.forward import FittedLayer, item_size, patch_side, positions
+from bochner.images.forward import FittedLayer, patch_side, positions
 from bochner.images.layers import (
     GradientLayer,
     Layer,
@@ -31,8 +42,6 @@ from bochner.images.layers import (
 )
 from bochner.images.patch_maps import fit_patch_map, squared_scale
 from bochner.images.patches import extract_patches, normalize_patches
-
-_SHORT = ("uint8", "int8", "uint16", "int16", "bool", "float16", "bfloat16")  # exact in float32
 
 
 class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
@@ -47,7 +56,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
     The inner product of two outputs approximates the convolutional kernel of two images, a sum
     over all pairs of their patches weighted by how near they are (the CKN of Mairal et al.). The
     output is the input of the next layer; that of the last one, flattened, is the result, for a
-    linear machine.
+    linear model.
 
     Parameters
     ----------
@@ -298,7 +307,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
             X = np.asarray(X)
         flat = len(X.shape) not in (3, 4)
         if flat and is_device(X):
-            X = self._validate_device(X, reset=reset)
+            X = self._check_elsewhere(X, reset=reset)
         elif flat:
             X = validate_data(self, X, dtype="numeric", reset=reset)
         if reset:
@@ -311,11 +320,12 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
                     f"X has images of shape {tuple(X.shape[1:])}, but "
                     f"{type(self).__name__} is expecting {shape} (height, width, channels)."
                 )
-            self._check_values(X, shape)
             if reset:
                 self.n_features_in_ = math.prod(shape)
                 if hasattr(self, "feature_names_in_"):  # of an earlier fit, to a table
                     del self.feature_names_in_
+        if not flat or is_device(X):
+            self._check_values(X, shape)
         return X, shape
 
     def _shape_of_flat(self, n_features: int) -> tuple[int, int, int]:
@@ -361,18 +371,11 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         """Real and finite numbers, looked at a few images at a time."""
         if X.shape[0] == 0 or 0 in shape:
             raise ValueError(f"X has shape {tuple(X.shape)}: at least one image is required.")
-        xp = namespace(X) if is_device(X) else np
-        if is_device(X):
-            real = xp.isdtype(X.dtype, ("real floating", "integral", "bool"))
-            floating = real and xp.isdtype(X.dtype, "real floating")
-        else:
-            real, floating = X.dtype.kind in "fiub", X.dtype.kind == "f"
-        if not real:
+        if not is_real(X):
             raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
         count = max(1, self.memory_budget // (16 * math.prod(shape)))
-        for part in gen_batches(int(X.shape[0]), count) if floating else ():
-            if not bool(xp.all(xp.isfinite(X[part, ...]))):
-                raise ValueError("Input X contains NaN or infinity.")
+        if not all(all_finite(X[part, ...]) for part in gen_batches(int(X.shape[0]), count)):
+            raise ValueError("Input X contains NaN or infinity.")
 
     def _choose_images(self, n: int, random_state: RandomState) -> NDArray[np.intp]:
         if self.max_images is None or n <= self.max_images:
@@ -389,7 +392,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         largest = 8 * 4 * max(math.prod(shape) for shape in shapes)
         count = max(1, self.memory_budget // (4 * largest))
         for part in gen_batches(n, count):
-            images = X[part, ...] if chosen is None else _take(X, chosen[part])
+            images = X[part, ...] if chosen is None else rows_at(X, chosen[part])
             maps = _as_maps(images, self.shapes_[0])
             for layer in self.layers_[:depth]:
                 maps = layer(maps, self.memory_budget // 2, self._n_threads())
@@ -500,14 +503,7 @@ def _draw_directions(
     least = np.argsort(keys, axis=1)[:, :quota]
     real = np.isfinite(np.take_along_axis(keys, least, axis=1))
     index = (least + np.arange(n)[:, None] * rows * columns)[real]
-    return to_numpy(_take(directions, index))
-
-
-def _take(X: Any, index: NDArray[np.intp]) -> Any:
-    """Some rows of an array, where it is."""
-    if is_host(X):
-        return X[index]
-    return namespace(X).take(X, convert(index, X, namespace(X).int64), axis=0)
+    return take_rows(directions, index)
 
 
 def _with_channels(shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -517,10 +513,8 @@ def _with_channels(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 def _as_maps(images: Any, shape: tuple[int, int, int]) -> Any:
     """Images in four dimensions and a floating dtype."""
-    xp = namespace(images)
-    name = str(images.dtype).rpartition(".")[2]
-    dtype = xp.float32 if name in (*_SHORT, "float32") else wide_dtype(images)
-    return xp.reshape(cast(images, dtype), (images.shape[0], *shape))
+    maps = as_float(images, images=True)
+    return namespace(maps).reshape(maps, (maps.shape[0], *shape))
 
 
 def _check_fits(layers: Sequence[Layer], shape: tuple[int, int, int]) -> None:

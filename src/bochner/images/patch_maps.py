@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 from sklearn.utils import gen_batches
 
-from bochner.engine.arrays import convert, is_host
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import convert, is_host, to_numpy
 from bochner.fourier.features import FourierFeatures
 from bochner.images.bumps import Bumps, nystroem_bumps
 from bochner.images.optimized import OptimizedMap, fit_optimized

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.arrays import convert, namespace
+from bochner.engine.places import convert, namespace
 
 SMALLEST_NORM = 1e-6  # patches below it, or below it relative to what was subtracted, are zero
 
@@ -51,7 +51,7 @@ def normalize_patches(patches: Any, channels: int, *, center: bool) -> tuple[Any
     Parameters
     ----------
     patches : array of shape (n, pixels * channels)
-        Patches, one a row, the channels of a pixel side by side.
+        Patches, one per row, the channels of a pixel side by side.
     channels : int
         Number of channels.
     center : bool

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.engine.arrays import (
+from bochner.engine.places import (
     cast,
     convert,
     is_host,

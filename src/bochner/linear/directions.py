@@ -17,7 +17,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from bochner.engine.arrays import cast, identity, inverse, zeros
+from bochner.engine.inverse import inverse
+from bochner.engine.places import cast, identity, zeros
 from bochner.engine.threads import default_threads, ordered_map
 from bochner.linear.design import Design, column_sums, dot, norm, ratio
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.engine.arrays import cast, convert, is_host, namespace, wide_dtype
+from bochner.engine.places import cast, convert, is_host, namespace, wide_dtype
 
 
 def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:

@@ -25,9 +25,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bochner.engine.arrays import cast, convert, namespace
-from bochner.engine.operations import is_device
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import cast, convert, is_device, to_numpy
+from bochner.engine.summaries import rows_at
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.linear.splits import HELD_OUT, hold_out
@@ -104,9 +103,9 @@ class LinearHead(BaseEstimator):
         head = clone(self).set_params(**({"class_weight": None} if is_class else {}))
         self.choice_ = choose_penalty(
             head,
-            take(X, kept),
+            rows_at(X, kept),
             y[kept],
-            take(X, held),
+            rows_at(X, held),
             y[held],
             MEASURES["accuracy" if is_class else "R2"],
             sample_weight=None if weights is None else weights[kept],
@@ -149,9 +148,8 @@ class LinearHead(BaseEstimator):
         return self
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        if self.C != "auto" and not (
-            isinstance(self.C, Real) and np.isfinite(self.C) and self.C > 0
-        ):
+        C: Any = self.C
+        if C != "auto" and not (isinstance(C, Real) and 0 < C < np.inf):
             raise ValueError(
                 f"C must be a finite number greater than 0 or 'auto', got {self.C!r}."
             )
@@ -579,14 +577,6 @@ def choose_penalty(
     position, judged, fitted = best
     score = measure.score(held_y, to_numpy(fitted.predict(held_features)))
     return PenaltyChoice(position, fitted.C_, judged, score, tuple(scores))
-
-
-def take(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Rows of features, where these are."""
-    if not is_device(X):
-        return X[rows]
-    xp = namespace(X)
-    return xp.take(X, xp.asarray(rows, device=X.device), axis=0)
 
 
 def _decided(head: Any, features: Any) -> NDArray[Any]:

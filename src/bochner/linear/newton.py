@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from bochner.engine.arrays import cast, zeros
+from bochner.engine.places import cast, zeros
 from bochner.linear.design import TINY, Design, dot, norm, positive, ratio
 from bochner.linear.directions import DenseDevice, Directions
 

@@ -12,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from bochner.engine.arrays import (
+from bochner.engine.inverse import inverse
+from bochner.engine.places import (
     cast,
     convert,
     identity,
-    inverse,
     is_host,
     machine_epsilon,
     namespace,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.engine.arrays import cast, convert, is_host, machine_epsilon, namespace
+from bochner.engine.places import cast, convert, is_host, machine_epsilon, namespace
 from bochner.engine.replay import Replayed
 from bochner.linear.design import Design, positive
 from bochner.linear.directions import (

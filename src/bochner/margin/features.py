@@ -18,12 +18,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap, float_dtype
-from bochner.engine.arrays import convert, namespace
-from bochner.engine.operations import is_dask, is_host
-from bochner.engine.summaries import take_rows, to_numpy
-from bochner.fourier.bandwidth import resolve_kernel
-from bochner.fourier.parameters import SHARED_CONSTRAINTS
+from bochner.base import FeatureMap
+from bochner.engine.places import convert, float_dtype, is_dask, is_host, namespace, to_numpy
+from bochner.engine.summaries import take_rows
+from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, Search, beside, play

@@ -20,10 +20,9 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.arrays import cast, convert, namespace
-from bochner.engine.operations import is_dask
+from bochner.engine.places import cast, convert, is_dask, namespace, to_numpy
 from bochner.engine.replay import Replayed
-from bochner.engine.summaries import take_rows, to_numpy
+from bochner.engine.summaries import take_rows
 from bochner.fourier.langevin import climb, distinct_peaks
 from bochner.margin.players import CorrectiveMargin, DataPlayer
 

@@ -27,8 +27,8 @@ from typing import Any, Protocol
 
 from sklearn.exceptions import ConvergenceWarning
 
-from bochner.engine.arrays import cast, convert, is_host, namespace, wide_dtype, zeros
-from bochner.engine.replay import Replayed, on_cuda
+from bochner.engine.places import cast, convert, is_host, namespace, on_cuda, wide_dtype, zeros
+from bochner.engine.replay import Replayed
 from bochner.linear.dual_set import project_onto_dual_set
 from bochner.linear.newton import newton_steps
 from bochner.linear.ridge import GrowingRidge

@@ -6,9 +6,7 @@ from typing import Any
 
 from numpy.random import RandomState
 
-from bochner.engine.arrays import cast, convert, namespace, wide_dtype
-from bochner.engine.operations import is_dask
-from bochner.engine.replay import on_cuda
+from bochner.engine.places import cast, convert, is_dask, namespace, on_cuda, wide_dtype
 from bochner.engine.summaries import second_moment_product
 from bochner.engine.threads import single_threaded_blas
 

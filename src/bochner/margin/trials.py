@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.arrays import convert, namespace
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import convert, namespace, to_numpy
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import squared_hinge_path
 from bochner.margin.players import (

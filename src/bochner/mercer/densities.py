@@ -1,30 +1,22 @@
-"""Densities beside the one gaussian: fitted to rows on the host, and evaluated by their plans."""
+"""Densities other than one gaussian: fitted to rows on the host, and evaluated by their plans."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner.engine.arrays import cast, namespace, wide_dtype
-from bochner.engine.operations import is_dask, is_device
-from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern, SpectralKernel
-from bochner.mercer.evaluate import gaussian_features, residuals
-from bochner.mercer.marginals import ProductMatern
+from bochner.kernels import KERNELS, SpectralKernel, kernel_object
 from bochner.mercer.mixtures import fit_mixture
-from bochner.mercer.plan import GaussianPlan
-from bochner.mercer.separable import SeparablePlan, fit_separable, separable_features
-from bochner.mercer.union import UnionPlan, plan_union, union_features
+from bochner.mercer.plan import Plan
+from bochner.mercer.separable import fit_separable
+from bochner.mercer.union import plan_union
 
 Density = Literal["gaussian", "mixture", "weighted-mixture", "marginals"]
-Plan = GaussianPlan | UnionPlan | SeparablePlan
 
 DENSITIES: tuple[Density, ...] = ("gaussian", "mixture", "weighted-mixture", "marginals")
-
-_CHUNK = 2**26  # bytes of features that are reduced at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +77,7 @@ def fit_density(
     return FittedDensity(plan, attributes)
 
 
-def kernel_for(density: Density, kernel: str | SpectralKernel) -> str | SpectralKernel:
+def kernel_for(density: Density, kernel: str | SpectralKernel) -> SpectralKernel:
     """The kernel that a density can be used with, or an error.
 
     With ``"marginals"`` a Matern kernel is the product of one-dimensional ones.
@@ -97,18 +89,16 @@ def kernel_for(density: Density, kernel: str | SpectralKernel) -> str | Spectral
     >>> kernel_for("marginals", Matern(nu=2.5))
     ProductMatern(gamma=None, nu=2.5)
     """
+    kernel = kernel_object(kernel)
     if density == "marginals":
-        if kernel == "matern":
-            return ProductMatern()
-        if isinstance(kernel, Matern):
-            return ProductMatern(nu=kernel.nu, gamma=kernel.gamma)
-        if isinstance(kernel, str | Gaussian | Laplacian | Cauchy | ProductMatern):
+        kernel = kernel.over_axes() if hasattr(kernel, "over_axes") else kernel
+        if getattr(kernel, "product", False):
             return kernel
         raise ValueError(
-            f"kernel={kernel!r} is not known along one axis: density='marginals' takes the "
-            "gaussian, laplacian, cauchy and matern kernels."
+            f"kernel={kernel!r} is not known along one axis: density='marginals' takes kernels "
+            f"that are products over the columns, {_names('product')} among those with a name."
         )
-    if kernel in ("gaussian", "rbf") or isinstance(kernel, Gaussian):
+    if getattr(kernel, "gaussian", False):
         return kernel
     raise ValueError(
         f"kernel={kernel!r} has no eigenfunctions in closed form under density={density!r}: use "
@@ -116,52 +106,6 @@ def kernel_for(density: Density, kernel: str | SpectralKernel) -> str | Spectral
     )
 
 
-def plan_features(X: Any, plan: Plan, **options: Any) -> Any:
-    """The features of rows of any kind; options as `gaussian_features`."""
-    if isinstance(plan, UnionPlan):
-        return union_features(X, plan, **options)
-    if isinstance(plan, SeparablePlan):
-        return separable_features(X, plan, **options)
-    return gaussian_features(X, plan, **options)
-
-
-def plan_residuals(X: Any, plan: Plan, *, n_threads: int | None, memory_budget: int | None) -> Any:
-    """``1 - |phi(x)|^2`` of every row, in float64 where there is float64.
-
-    What rounding takes below zero counts as zero: some 1e-15 for one gaussian, up to 1e-7 where
-    whitening enlarges it.
-    """
-    options = {"n_threads": n_threads, "memory_budget": memory_budget}
-    if isinstance(plan, GaussianPlan):
-        return residuals(X, plan, **options)
-    if is_dask(X):
-        return _residuals_on_cluster(X, plan, memory_budget)
-    there = is_device(X)
-    xp: Any = namespace(X) if there else np
-    height = max(16, (memory_budget or _CHUNK) // (8 * plan.width))
-    parts = []
-    for first in range(0, X.shape[0], height):
-        rows = slice(first, min(first + height, X.shape[0]))
-        block = cast(X[rows, :], wide_dtype(X)) if there else X[rows].astype(np.float64)
-        phi = plan_features(block, plan, **options)
-        left = 1.0 - xp.sum(phi * phi, axis=1)
-        parts.append(xp.where(left > 0, left, xp.zeros_like(left)))
-    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
-
-
-def _residuals_on_cluster(X: Any, plan: Plan, memory_budget: int | None) -> Any:
-    import dask
-
-    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    return X.map_blocks(
-        _block_residuals,
-        plan=dask.delayed(plan, pure=True),  # once in the graph, not once a block
-        memory_budget=memory_budget,
-        drop_axis=1,
-        dtype=np.float64,
-        meta=np.empty(0),
-    )
-
-
-def _block_residuals(block: Any, plan: Plan, memory_budget: int | None) -> Any:
-    return plan_residuals(block, plan, n_threads=1, memory_budget=memory_budget)
+def _names(capability: str) -> str:
+    able = (name for name, kind in KERNELS.items() if getattr(kind().over_axes(), capability))
+    return ", ".join(sorted(able))

@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.arrays import cast, convert, namespace, wide_dtype
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import (
+    cast,
+    convert,
+    detached,
+    item_size,
+    namespace,
+    result_dtype,
+    to_numpy,
+    wide_dtype,
+)
+from bochner.engine.rowwise import map_batches
 from bochner.mercer.hermite import recurrence
 from bochner.mercer.host import Projection
 from bochner.mercer.logarithms import by_logarithms
-from bochner.mercer.plan import LIMITS, GaussianPlan, Levels, _positive
+from bochner.mercer.plan import LIMITS, GaussianPlan, Levels, unit_rows
 
 Indices = NDArray[np.intp]
 
@@ -20,30 +29,23 @@ _DEFAULT_BUDGET = 2**28
 
 
 def features(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | None) -> Any:
-    if hasattr(X, "detach"):  # PyTorch: nothing is recorded
-        X = X.detach()
-    xp = namespace(X)
-    wide = wide_dtype(X)
-    narrow = X.dtype == xp.float32 or str(X.dtype).endswith("float16")
-    dtype = xp.float32 if narrow else wide
-    if not xp.isdtype(dtype, "real floating"):
-        dtype = wide = xp.float32  # whole numbers on a device without float64
-    device = _Device(xp, X, plan)
-    row = (4 if narrow else 8) * (3 * len(plan.products) + plan.width + 2 * plan.rotation.shape[0])
-    height = max(1, (memory_budget or _DEFAULT_BUDGET) // row)
-    parts = []
-    for first in range(0, X.shape[0], height):
-        block = X[first : min(first + height, X.shape[0]), :]
+    X = detached(X)
+    xp, wide, dtype = namespace(X), wide_dtype(X), result_dtype(X)
+    device, size = _Device(xp, X, plan), item_size(X)
+
+    def batch(block: Any) -> Any:
         values, log_f = device.features(block, dtype, normalize)
-        left = ~(log_f >= LIMITS[4 if dtype == xp.float32 else 8])  # NaN too
+        left = ~(log_f >= LIMITS[size])  # NaN too
         if dtype != wide and bool(xp.any(left)):
             again, log_f = device.features(block, wide, normalize)
             values = xp.where(left[:, None], cast(again, dtype), values)
             left = ~(log_f >= LIMITS[8])
         if bool(xp.any(left)):
             values = _with_far_rows(values, left, block, plan, normalize)
-        parts.append(values)
-    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+        return values
+
+    row = size * (3 * len(plan.products) + plan.width + 2 * plan.rotation.shape[0])
+    return map_batches(batch, X, (memory_budget or _DEFAULT_BUDGET) // row)
 
 
 def _with_far_rows(values: Any, left: Any, block: Any, plan: GaussianPlan, normalize: bool) -> Any:
@@ -101,10 +103,7 @@ class _Device:
         root = xp.exp(xp.zeros_like(log_f) if normalize else log_f)[:, None]
         values = self.levels(xp, root, self.ratios(Z, dtype), lambda a, b: a * b, self.index)
         if normalize:
-            # by the largest first: the squares of the others are then numbers of the machine
-            values = values / _positive(xp, xp.max(xp.abs(values), axis=1, keepdims=True))
-            norms = xp.sqrt(xp.sum(values * values, axis=1, keepdims=True))
-            values = values / _positive(xp, norms)
+            values = unit_rows(xp, values)
         return values, log_f
 
     def ratios(self, Z: Any, dtype: Any) -> Any:

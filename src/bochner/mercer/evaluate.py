@@ -7,13 +7,13 @@ A row's gaussian features are
     \varphi_S(x) = F(x) \prod_{(j, n) \in S} R_{j,n}(z_j), \qquad
     F = \prod_j f_{j,0}, \qquad R_{j,n} = f_{j,n} / f_{j,0},
 
-with :math:`z = V^\top (x - \mu)`. A product is its parent times one ratio: one multiplication for
-a feature, after one matrix product for the :math:`z`. Directions of which only order 0 is used
+with :math:`z = V^\top (x - \mu)`. A product is its parent times one ratio: one multiplication per
+feature, after one matrix product for the :math:`z`. Directions of which only order 0 is used
 need not be looked at one by one: with one :math:`B` for all of them, the length of :math:`x - \mu`
 outside of the columns of :math:`V` is enough.
 
 As :math:`|\varphi_S| \le 1` no product of ratios exceeds :math:`1 / F`. Where :math:`F` is too
-small for that to be a number, the row is computed in float64, and beyond that in logarithms.
+small for that to be representable, the row is computed in float64, and beyond that in logarithms.
 """
 
 from __future__ import annotations
@@ -24,13 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.arrays import cast, namespace, wide_dtype
-from bochner.engine.operations import is_dask, is_device
-from bochner.mercer.plan import GaussianPlan
-from bochner.mercer.plan import _positive as _positive
+from bochner.engine.places import cast, namespace, wide_dtype
+from bochner.engine.rowwise import map_batches, map_rows
+from bochner.mercer.plan import Plan
 from bochner.mercer.products import Products
-
-__all__ = ["GaussianPlan", "evaluate", "evaluate_plain", "gaussian_features", "residuals"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -95,21 +92,22 @@ def evaluate(products: Products, tables: Sequence[Any], columns: Indices | None 
     return out
 
 
-def gaussian_features(
+def plan_features(
     X: Any,
-    plan: GaussianPlan,
+    plan: Plan,
     *,
     normalize: bool = False,
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """The features of rows of any kind.
+    """The features of rows of any kind, under a density of any kind.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Any input the engine accepts.
-    plan : GaussianPlan
+    plan : GaussianPlan, UnionPlan or SeparablePlan
+        A :class:`~bochner.mercer.separable.SeparablePlan` computes on the host, in float64.
     normalize : bool, default=False
         Scale each row of features to length one; a row whose features are all zero stays so.
     n_threads : int, optional
@@ -120,87 +118,43 @@ def gaussian_features(
     Returns
     -------
     array of shape (n, plan.width)
-        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array. float32
+        rows are computed in float64 where the features of a mixture would enlarge the rounding
+        too much.
     """
-    if is_dask(X):
-        return _on_cluster(X, plan, normalize, memory_budget)
-    if is_device(X):
-        from bochner.mercer import device
+    return map_rows(
+        _features,
+        X,
+        plan.width,
+        shared={"plan": plan},
+        normalize=normalize,
+        n_threads=n_threads,
+        memory_budget=memory_budget,
+    )
 
-        return device.features(X, plan, normalize, memory_budget)
-    from bochner.mercer import host
 
-    return host.features(X, plan, normalize, n_threads)
+def _features(X: Any, plan: Plan, **options: Any) -> Any:
+    return plan.features(X, **options)
 
 
-def residuals(
-    X: Any,
-    plan: GaussianPlan,
-    *,
-    n_threads: int | None = None,
-    memory_budget: int | None = None,
+def plan_residuals(
+    X: Any, plan: Plan, *, n_threads: int | None = None, memory_budget: int | None = None
 ) -> Any:
     """``1 - |phi(x)|^2`` of every row, in float64 where there is float64.
 
-    What rounding (some 1e-15) takes below zero counts as zero. Parameters as `gaussian_features`.
+    What rounding takes below zero counts as zero: some 1e-15 for one gaussian, up to 1e-7 where
+    whitening enlarges it. Parameters as in :func:`plan_features`.
     """
-    if is_dask(X):
-        return _residuals_on_cluster(X, plan, memory_budget)
-    height = max(16, (memory_budget or _CHUNK) // (8 * plan.width))
-    xp: Any = namespace(X) if is_device(X) else np
-    parts = []
-    for first in range(0, X.shape[0], height):
-        rows = slice(first, min(first + height, X.shape[0]))
-        block = X[rows, :] if is_device(X) else X[rows]
-        wide = cast(block, wide_dtype(X)) if is_device(X) else block.astype(np.float64)
-        phi = gaussian_features(wide, plan, n_threads=n_threads, memory_budget=memory_budget)
-        left = 1.0 - xp.sum(phi * phi, axis=1)
-        parts.append(xp.where(left > 0, left, xp.zeros_like(left)))
-    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return map_rows(_residuals, X, None, shared={"plan": plan}, dtype=np.float64, **options)
 
 
-def _on_cluster(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | None) -> Any:
-    import dask
+def _residuals(X: Any, plan: Plan, **options: Any) -> Any:
+    xp, wide = namespace(X), wide_dtype(X)
 
-    from bochner.engine.cluster import _one_block_of_columns, _result_dtype, _result_meta
+    def left(rows: Any) -> Any:
+        phi = plan.features(cast(rows, wide), **options)
+        rest = 1.0 - xp.sum(phi * phi, axis=1)
+        return xp.where(rest > 0, rest, xp.zeros_like(rest))
 
-    X = _one_block_of_columns(X)
-    dtype = _result_dtype(X)
-    return X.map_blocks(
-        _block_features,
-        plan=dask.delayed(plan, pure=True),  # once in the graph, not once a block
-        normalize=normalize,
-        memory_budget=memory_budget,
-        chunks=(X.chunks[0], (plan.width,)),
-        dtype=dtype,
-        meta=_result_meta(X, dtype),
-    )
-
-
-def _block_features(
-    block: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | None
-) -> Any:
-    # one thread: the blocks themselves run side by side
-    return gaussian_features(
-        block, plan, normalize=normalize, n_threads=1, memory_budget=memory_budget
-    )
-
-
-def _residuals_on_cluster(X: Any, plan: GaussianPlan, memory_budget: int | None) -> Any:
-    import dask
-
-    from bochner.engine.cluster import _one_block_of_columns
-
-    X = _one_block_of_columns(X)
-    return X.map_blocks(
-        _block_residuals,
-        plan=dask.delayed(plan, pure=True),
-        memory_budget=memory_budget,
-        drop_axis=1,
-        dtype=np.float64,
-        meta=np.empty(0),
-    )
-
-
-def _block_residuals(block: Any, plan: GaussianPlan, memory_budget: int | None) -> Any:
-    return residuals(block, plan, n_threads=1, memory_budget=memory_budget)
+    return map_batches(left, X, max(16, (options["memory_budget"] or _CHUNK) // (8 * plan.width)))

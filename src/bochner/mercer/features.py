@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,19 +16,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.base import FeatureMap
+from bochner.engine.places import dense
 from bochner.engine.summaries import sample_rows
-from bochner.fourier.bandwidth import resolve_kernel
-from bochner.fourier.parameters import SHARED_CONSTRAINTS
-from bochner.kernels import Gaussian, SpectralKernel
+from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
+from bochner.kernels import SpectralKernel, StandardKernel
 from bochner.mercer.densities import (
     DENSITIES,
     Density,
-    Plan,
     fit_density,
     kernel_for,
-    plan_features,
-    plan_residuals,
 )
+from bochner.mercer.evaluate import plan_features, plan_residuals
 from bochner.mercer.gaussian import gaussian_plan, principal_axes, rerank, second_moments, shell
 from bochner.mercer.hermite import ratio
 from bochner.mercer.moments import Moments, moments
@@ -88,7 +85,7 @@ class MercerFeatures(FeatureMap):
 
         - ``"gaussian"``: mean and covariance of the rows. The best start.
         - ``"mixture"``: the features of `n_mixture` gaussians, made orthogonal. For rows in
-          clusters; costs the square of `n_components` a row, and its cube in `fit`.
+          clusters; costs the square of `n_components` per row, and its cube in `fit`.
         - ``"weighted-mixture"``: the features of the gaussians times the roots of their weights,
           as Mukuta and Harada propose. Its error was larger than that of one gaussian wherever
           it was measured; it is here to reproduce theirs.
@@ -132,7 +129,7 @@ class MercerFeatures(FeatureMap):
         Variances along the axes, after shrinkage, largest first. Of a mixture, of every
         component, shape (n_mixture, n_features_in_).
     rotation_ : ndarray of shape (n_features_in_, n_features_in_)
-        The axes, one a column. There are no `mean_`, `variances_` and `rotation_` with
+        The axes, one per column. There are no `mean_`, `variances_` and `rotation_` with
         ``density="marginals"``.
     mixture_ : Mixture
         Weights, means and variances of the components, with a mixture only.
@@ -157,7 +154,7 @@ class MercerFeatures(FeatureMap):
     Notes
     -----
     `fit` needs the covariance, of the square of the number of columns of X, and its
-    eigenvectors. `transform` costs one multiplication a feature, after a product with the axes
+    eigenvectors. `transform` costs one multiplication per feature, after a product with the axes
     that are used. Axes of little variance that only order 0 is taken of share one ratio of
     eigenvalues where this costs less than 1e-5 of the captured mass.
 
@@ -169,7 +166,7 @@ class MercerFeatures(FeatureMap):
 
     Where all rows are equal the density has no spread, there is one feature only, and a larger
     `n_components` is an error. The other densities give as many columns as there are features
-    that differ to the precision of the machine, which in one or two dimensions may be fewer than
+    that differ by more than rounding, which in one or two dimensions may be fewer than
     `n_components`, and say so in a warning.
 
     Mixtures and quantiles are fitted to a sample of at most 20000 rows on the host. The features
@@ -208,7 +205,7 @@ class MercerFeatures(FeatureMap):
     }
 
     _moments: Moments
-    _plan: Plan
+    _plan: Any  # a bochner.mercer.plan.Plan
     kernel_: Any
     eigenvalues_: NDArray[np.float64]
     orders_: list[Any]
@@ -305,13 +302,7 @@ class MercerFeatures(FeatureMap):
         """
         check_is_fitted(self, "eigenvalues_")
         X = self._validate_rows(X, reset=False)
-        return plan_features(
-            X,
-            self._plan,
-            normalize=self.normalize,
-            n_threads=self._n_threads(),
-            memory_budget=self.memory_budget,
-        )
+        return plan_features(X, self._plan, normalize=self.normalize, **self._engine_options())
 
     def residual(self, X: Any) -> Any:
         r"""What the features miss of every row: :math:`r(x) = 1 - |\varphi(x)|^2 \ge 0`.
@@ -338,9 +329,7 @@ class MercerFeatures(FeatureMap):
             )
         check_is_fitted(self, "eigenvalues_")
         X = self._validate_rows(X, reset=False)
-        return plan_residuals(
-            X, self._plan, n_threads=self._n_threads(), memory_budget=self.memory_budget
-        )
+        return plan_residuals(X, self._plan, **self._engine_options())
 
     def _fit_rows(self, X: Any, random_state: RandomState) -> Self:
         """Fit a density that looks at rows, not at moments: at a sample of them on the host."""
@@ -352,7 +341,7 @@ class MercerFeatures(FeatureMap):
         kernel = kernel_for(self.density, self.kernel)
         self.kernel_ = resolve_kernel(kernel, self.gamma, X, random_state)
         rows = sample_rows(X, _DENSITY_ROWS, random_state)
-        rows = rows.toarray() if sparse.issparse(rows) else rows
+        rows = dense(rows)
         fitted = fit_density(
             self.density, rows, self.kernel_, self.n_components, self.n_mixture, random_state
         )
@@ -362,20 +351,18 @@ class MercerFeatures(FeatureMap):
         self.eigenvalues_ = np.exp(fitted.plan.log_values)
         self.orders_ = fitted.plan.orders()
         rows = rows[:: -(-rows.shape[0] // _MASS_ROWS)]
-        missed = plan_residuals(rows, self._plan, n_threads=self._n_threads(), memory_budget=None)
+        missed = plan_residuals(rows, self._plan, n_threads=self._n_threads())
         self.captured_mass_ = 1.0 - float(missed.mean())
         self._warn(None)
         return self
 
-    def _resolve_kernel(self, X: Any, random_state: RandomState) -> Gaussian:
+    def _resolve_kernel(self, X: Any, random_state: RandomState) -> Any:
         gamma, kernel = self.gamma, kernel_for(self.density, self.kernel)
-        if gamma == "scale":
+        if gamma == "scale" and isinstance(kernel, StandardKernel):  # known without another pass
             spread = self._moments.variance()
             d = len(self._moments.mean)
-            gamma = Gaussian.gamma_for_variance(d, spread) if spread > 0 else 1.0
-        kernel = resolve_kernel(kernel, gamma, X, random_state)
-        assert isinstance(kernel, Gaussian)
-        return kernel
+            gamma = kernel.gamma_for_variance(d, spread) if spread > 0 else 1.0
+        return resolve_kernel(kernel, gamma, X, random_state)
 
     def _choose_features(self, X: Any, random_state: RandomState) -> Self:
         covariance = self._moments.covariance(self.shrinkage)
@@ -408,7 +395,7 @@ class MercerFeatures(FeatureMap):
         if self._plan.width < self.n_components:
             warnings.warn(
                 f"n_components={self.n_components}, but only {self._plan.width} features differ "
-                "to the precision of the machine: there are as many columns.",
+                "by more than rounding: there are as many columns.",
                 MercerWarning,
                 stacklevel=5,
             )

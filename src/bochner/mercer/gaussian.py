@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from bochner.mercer.evaluate import GaussianPlan, gaussian_features
+from bochner.engine.rowwise import row_slices
 from bochner.mercer.hermite import ratio
+from bochner.mercer.plan import GaussianPlan
 from bochner.mercer.products import Products, geometric_costs, select_products
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ _CHUNK_BYTES = 2**25
 
 
 def principal_axes(covariance: Floats) -> tuple[Floats, Floats]:
-    """Variances, largest first, and axes, one a column, the largest entry of each positive.
+    """Variances, largest first, and axes, one per column, the largest entry of each positive.
 
     Variances below 1e-12 of the largest are zero.
 
@@ -59,7 +60,7 @@ def gaussian_plan(
     variances : array of shape (d,)
         Along the axes, largest first.
     rotation : array of shape (d, d)
-        The axes, one a column.
+        The axes, one per column.
     count : int
         Number of features. Where no direction varies there is one product only, and one comes
         back.
@@ -71,10 +72,10 @@ def gaussian_plan(
     Examples
     --------
     >>> import numpy as np
-    >>> from bochner.mercer.evaluate import gaussian_features
+    >>> from bochner.mercer.evaluate import plan_features
     >>> from bochner.mercer.gaussian import gaussian_plan
     >>> plan = gaussian_plan(0.5, np.zeros(2), np.ones(2), np.eye(2), 200)
-    >>> phi = gaussian_features(np.array([[0.0, 0.0], [1.0, 1.0]]), plan)
+    >>> phi = plan_features(np.array([[0.0, 0.0], [1.0, 1.0]]), plan)
     >>> bool(np.isclose(phi[0] @ phi[1], np.exp(-1)))
     True
     """
@@ -121,8 +122,8 @@ def second_moments(plan: GaussianPlan, X: Any, n_threads: int | None = None) -> 
     """The mean square of every feature on rows on the host, never all rows at once."""
     total = np.zeros(plan.width)
     height = max(16, _CHUNK_BYTES // (8 * plan.width))
-    for first in range(0, X.shape[0], height):
-        block = gaussian_features(X[first : first + height], plan, n_threads=n_threads)
+    for rows in row_slices(X.shape[0], height):
+        block = plan.features(X[rows], n_threads=n_threads)
         total += np.einsum("ij,ij->j", block, block, dtype=np.float64)
     return total / X.shape[0]
 

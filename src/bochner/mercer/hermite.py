@@ -119,7 +119,7 @@ def hermite_log_ratios(
     --------
     >>> from bochner.mercer.hermite import hermite_log_ratios
     >>> logs, signs = hermite_log_ratios([-1e200], 0.5, 0.0, 3)
-    >>> logs.round(2), signs                        # 1e400 is not a number of the machine
+    >>> logs.round(2), signs                        # 1e400 does not fit in float64
     (array([[  0.  , 460.52, 920.69]]), array([[ 1., -1.,  1.]]))
     """
     z, B = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(B, np.float64))

@@ -1,4 +1,4 @@
-"""Gaussian features on this machine's cores, for dense and sparse rows.
+"""Gaussian features on the cores of the host, for dense and sparse rows.
 
 A task is a few rows: a matrix product gives their coordinates, a compiled loop the features, while
 all of it is in cache. How the rows are cut depends on the shapes alone.
@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bochner.engine.threads import default_threads, ordered_map
+from bochner.engine.places import float_dtype
+from bochner.engine.rowwise import row_slices
+from bochner.engine.threads import for_each
 from bochner.mercer.hermite import recurrence
 from bochner.mercer.logarithms import by_logarithms
 from bochner.mercer.plan import LIMITS, GaussianPlan
@@ -20,13 +22,13 @@ from bochner.mercer.plan import LIMITS, GaussianPlan
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-_TASK = 2**22  # bytes of features a task writes
-_LONGEST = 1024  # rows a task
+_TASK = 2**22  # bytes of features that a task writes
+_LONGEST = 1024  # rows per task
 _NONE = np.empty(0, np.int32)
 
 
 def features(X: Any, plan: GaussianPlan, normalize: bool, n_threads: int | None) -> Array:
-    dtype = np.dtype(np.float32 if X.dtype in (np.float32, np.float16) else np.float64)
+    dtype = float_dtype(X)
     steps = _Steps.of(plan)
     project = Projection(plan, dtype)
     careful = Projection(plan, np.dtype(np.float64))
@@ -51,9 +53,7 @@ def features(X: Any, plan: GaussianPlan, normalize: bool, n_threads: int | None)
         out[chosen] = exact
 
     height = min(max(16, _TASK // (dtype.itemsize * max(1, width))), _LONGEST)
-    tasks = [slice(first, min(first + height, n)) for first in range(0, n, height)]
-    for _ in ordered_map(work, tasks, n_threads or default_threads()):
-        pass
+    for_each(work, row_slices(n, height), n_threads)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Features of rows so far out that the ratios of their features are no numbers of the machine."""
+"""Features of rows so far out that the ratios of their features do not fit in float64."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.mercer.hermite import hermite_log_ratios, log_ground
-from bochner.mercer.plan import GaussianPlan, Levels
+from bochner.mercer.plan import GaussianPlan, Levels, unit_rows
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +61,5 @@ def by_logarithms(plan: GaussianPlan, Z: Floats, rest: Floats, normalize: bool) 
             top = log.max(axis=1, keepdims=True)
             log -= np.where(np.isfinite(top), top, 0.0)
         values = sign * np.exp(log)
-        if normalize:
-            norms = np.linalg.norm(values, axis=1, keepdims=True)
-            values /= np.where(norms > 0, norms, 1.0)
-        result[here] = values
+        result[here] = unit_rows(np, values) if normalize else values
     return result

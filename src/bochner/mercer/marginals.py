@@ -22,21 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from bochner.kernels import (
-    Cauchy,
-    Gaussian,
-    Laplacian,
-    Matern,
-    StandardKernel,
-    _dense_pair,
-)
+from bochner.kernels import StandardKernel
 
 Float = NDArray[np.float64]
 
@@ -77,101 +68,11 @@ class Marginal:
         `f_0` is positive everywhere: it belongs to the largest eigenvalue of a positive matrix.
         """
         x = np.asarray(x, dtype=np.float64)
-        logarithms = log_profile(self.kernel, x[:, None] - self.nodes)
+        logarithms = self.kernel.log_profile(x[:, None] - self.nodes)
         top = logarithms.max(axis=1)
         scaled = np.exp(logarithms - top[:, None]) @ self.coefficients[:, :n_orders]
         ground = scaled[:, 0]
         return top + np.log(ground), scaled / ground[:, None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProductMatern(StandardKernel):
-    r"""The product over the axes of one-dimensional :class:`~bochner.kernels.Matern` kernels.
-
-    The isotropic kernel of that name is not a product in more than one dimension. Each
-    coordinate of a frequency is Student t on its own.
-
-    Parameters
-    ----------
-    nu : float, default=1.5
-        Smoothness, at most 100.
-    gamma : float, optional
-        The inverse squared length.
-
-    Examples
-    --------
-    >>> from bochner.mercer.marginals import ProductMatern
-    >>> ProductMatern(nu=0.5, gamma=0.5)([[0.0, 0.0]], [[1.0, 2.0]]).round(4)      # exp(-3)
-    array([[0.0498]])
-    """
-
-    nu: float = 1.5
-
-    def __post_init__(self) -> None:
-        Matern(nu=self.nu)  # which says what it may be
-
-    def __call__(self, X: Any, Y: Any = None) -> Any:
-        X, Y = _dense_pair(X, Y)
-        logarithm = np.zeros((len(X), len(Y)))
-        for x, y in zip(X.T, Y.T, strict=True):
-            logarithm += log_profile(self, np.subtract.outer(x, y))
-        return np.exp(logarithm, out=logarithm)
-
-    def sample(self, n: int, d: int, random_state: RandomState) -> Float:
-        one = Matern(nu=self.nu, gamma=self.gamma)
-        return one.sample(n * d, 1, random_state).reshape(n, d)
-
-
-def log_profile(kernel: StandardKernel, differences: ArrayLike) -> Any:
-    r"""Logarithm of the kernel along one axis, :math:`\log \kappa(x_j - y_j)`.
-
-    The gaussian, laplacian and cauchy kernels are the products of these over the axes. Of
-    :class:`~bochner.kernels.Matern` it is the one-dimensional kernel, and the product of those is
-    a kernel of its own, different from the isotropic one in more than one dimension.
-
-    Examples
-    --------
-    >>> from bochner.kernels import Cauchy, Laplacian
-    >>> from bochner.mercer.marginals import log_profile
-    >>> float(log_profile(Laplacian(gamma=0.5), -3.0))
-    -1.5
-    >>> log_profile(Cauchy(gamma=1.0), [0.0, 1.0]).round(4)
-    array([-0.    , -0.6931])
-    """
-    t = np.abs(np.asarray(differences, dtype=np.float64))
-    gamma = kernel.width
-    match kernel:
-        case Gaussian():
-            return -gamma * t**2
-        case Laplacian():
-            return -gamma * t
-        case Cauchy():
-            return -np.log1p(gamma * t**2)
-        case Matern() | ProductMatern():
-            return _log_matern(kernel.nu, np.sqrt(4 * kernel.nu * gamma) * t)
-    raise ValueError(
-        f"kernel must be a Gaussian, Laplacian, Cauchy or Matern, got {kernel!r}: only those are "
-        "known along one axis."
-    )
-
-
-def _log_matern(nu: float, r: Float) -> Float:
-    """Logarithm of ``2^(1 - nu) / Gamma(nu) r^nu K_nu(r)``."""
-    from scipy import special
-
-    if nu == 0.5:
-        return -r
-    if nu == 1.5:
-        return np.log1p(r) - r
-    if nu == 2.5:
-        return np.log1p(r + r**2 / 3) - r
-    bessel = special.kve(nu, r)
-    # As in Matern: where K_nu overflows two terms of the series are exact to rounding.
-    series = -(r**2) / (4 * (nu - 1)) if nu > 1 else np.zeros_like(r)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        constant = (1 - nu) * np.log(2) - special.gammaln(nu)
-        exact = constant + nu * np.log(r) + np.log(bessel) - r
-    return np.minimum(np.where(np.isfinite(bessel) & (r > 0), exact, series), 0.0)
 
 
 def quantile_nodes(x: ArrayLike, count: int) -> tuple[Float, Float]:
@@ -219,7 +120,7 @@ def eigenfunctions(
     Parameters
     ----------
     kernel : kernel object
-        See :func:`log_profile`.
+        With a `log_profile`, see :mod:`bochner.kernels`.
     nodes, weights : arrays of shape (m,)
         See :func:`quantile_nodes`.
     tolerance : float, default=1e-10
@@ -242,7 +143,7 @@ def eigenfunctions(
     """
     nodes, weights = np.asarray(nodes, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     roots = np.sqrt(weights)
-    K = np.exp(log_profile(kernel, nodes[:, None] - nodes))
+    K = np.exp(kernel.log_profile(nodes[:, None] - nodes))
     values, vectors = linalg.eigh(roots[:, None] * K * roots)
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = values > tolerance * values[0]
@@ -254,7 +155,7 @@ def eigenfunctions(
 def _positive_first(values: Float, vectors: Float, start: Float) -> Float:
     """The eigenvectors with a positive first one, as Perron and Frobenius promise it.
 
-    Parts of an axis too far apart for the machine to couple them make equal eigenvalues with any
+    Parts of an axis too far apart to be coupled in float64 make equal eigenvalues with any
     basis of eigenvectors. The projection of a positive vector is positive in all of the parts.
     """
     tied = int(np.sum(values > values[0] * (1 - _TIED)))
@@ -274,7 +175,7 @@ def fit_marginals(X: ArrayLike, kernel: StandardKernel, n_nodes: int = 200) -> l
     X : array of shape (n, d)
         Rows, dense.
     kernel : kernel object
-        See :func:`log_profile`.
+        With a `log_profile`, see :mod:`bochner.kernels`.
     n_nodes : int, default=200
         Quantiles along an axis. An axis has at most this many functions.
 

@@ -60,7 +60,7 @@ class Mixture:
     center : array of shape (d,)
         The mean of the rows.
     rotation : array of shape (d, d)
-        The shared axes, one a column; coordinates are ``(X - center) @ rotation``.
+        The shared axes, one per column; coordinates are ``(X - center) @ rotation``.
     weights : array of shape (K,)
         :math:`\pi_k`, which add up to one.
     means : array of shape (K, d)

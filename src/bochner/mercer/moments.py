@@ -13,16 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
-from bochner.engine.arrays import cast, is_host, namespace, wide_dtype
-from bochner.engine.operations import is_dask
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import cast, is_host, namespace, to_numpy, wide_dtype
+from bochner.engine.rowwise import reduce_rows, row_slices
 
 Floats = NDArray[np.float64]
 
 _BATCH_BYTES = 2**25
-_FAN_IN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,21 +118,30 @@ def moments(X: Any) -> Moments:
 
     Sparse rows are not made dense; of a dask array the blocks stay with the workers.
     """
-    if is_dask(X):
-        return _of_blocks(X)
+    total: Moments | None = reduce_rows(_of_rows, X, merge=_merge)
+    if total is None:
+        raise ValueError("Found an array with no rows; at least one row is required.")
+    return total
+
+
+def _of_rows(X: Any) -> Moments | None:
+    if not X.shape[0]:
+        return None
     if sparse.issparse(X):
         return _of_sparse(X)
-    n, height = X.shape[0], max(1, _BATCH_BYTES // (8 * X.shape[1]))
-    return reduce(Moments.merge, (_of_dense(X[rows, :]) for rows in gen_batches(n, height)))
+    height = max(1, _BATCH_BYTES // (8 * X.shape[1]))
+    return reduce(
+        Moments.merge, (_of_dense(X[rows, :]) for rows in row_slices(X.shape[0], height))
+    )
+
+
+def _merge(one: Moments | None, other: Moments | None) -> Moments | None:
+    return one.merge(other) if one and other else one or other
 
 
 def _of_dense(rows: Any) -> Moments:
-    if is_host(rows):
-        centred = np.array(rows, np.float64, order="C")
-        xp: Any = np
-    else:
-        xp = namespace(rows)
-        centred = cast(rows, wide_dtype(rows))
+    xp, centred = namespace(rows), cast(rows, wide_dtype(rows))
+    centred = np.ascontiguousarray(centred) if is_host(centred) else centred
     mean = xp.mean(centred, axis=0)
     centred = centred - mean[None, :]
     squares = xp.sum(centred * centred, axis=1)
@@ -159,31 +165,3 @@ def _of_sparse(X: Any) -> Moments:
     scatter = (X.T @ X).toarray() - n * np.outer(mean, mean)
     third = X.T @ squares - squares.sum() * mean
     return Moments(n, mean, scatter, third, float(squares @ squares))
-
-
-def _merge_all(parts: list[Moments]) -> Moments:
-    return reduce(Moments.merge, parts)
-
-
-def _of_block(block: Any) -> Moments | None:
-    return moments(block) if block.shape[0] else None
-
-
-def _merge_some(parts: list[Moments | None]) -> Moments | None:
-    some = [part for part in parts if part is not None]
-    return _merge_all(some) if some else None
-
-
-def _of_blocks(X: Any) -> Moments:
-    import dask
-
-    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    of_block = dask.delayed(_of_block, pure=True)
-    merge = dask.delayed(_merge_some, pure=True)
-    parts = [of_block(block) for block in X.to_delayed().ravel()]
-    while len(parts) > 1:
-        parts = [merge(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
-    total: Moments | None = parts[0].compute()
-    if total is None:
-        raise ValueError("Found a dask array with no rows; at least one row is required.")
-    return total

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.engine.places import is_host
 from bochner.mercer.products import Products
 
 Floats = NDArray[np.float64]
@@ -17,6 +18,31 @@ Indices = NDArray[np.intp]
 
 # Below this log F the ratios may overflow; by the bytes of a number.
 LIMITS = {4: -60.0, 8: -600.0}
+
+
+class Plan(Protocol):
+    """What is needed to compute the features of rows, of a density of any kind."""
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+
+    @property
+    def log_values(self) -> Floats:
+        """Logarithms of the eigenvalues of the features."""
+
+    def orders(self) -> list[Any]:
+        """What each feature is a product of."""
+
+    def features(
+        self,
+        X: Any,
+        *,
+        normalize: bool = False,
+        n_threads: int | None = None,
+        memory_budget: int | None = None,
+    ) -> Any:
+        """The features of rows that are not lazy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +106,23 @@ class GaussianPlan:
         rest = self.n_rest * math.log1p(-(self.rest_ratio**2))
         return 0.25 * (float(np.sum(np.log1p(-self.ratios * self.ratios))) + rest)
 
+    def features(
+        self,
+        X: Any,
+        *,
+        normalize: bool = False,
+        n_threads: int | None = None,
+        memory_budget: int | None = None,
+    ) -> Any:
+        """The features of rows that are not lazy; :func:`~.evaluate.plan_features` takes any."""
+        if is_host(X):
+            from bochner.mercer import host
+
+            return host.features(X, self, normalize, n_threads)
+        from bochner.mercer import device
+
+        return device.features(X, self, normalize, memory_budget)
+
     @property
     def rest_weight(self) -> float:
         """What a unit of squared length in the other directions takes off ``log F``."""
@@ -120,6 +163,13 @@ class Levels:
         return xp.take(xp.concat(values, axis=1), index(self.columns), axis=1)
 
 
+def unit_rows(xp: Any, features: Any) -> Any:
+    """Rows of length one; those that are zero stay so."""
+    # by the largest first: the squares of the others then neither overflow nor vanish
+    features = features / _positive(xp, xp.max(xp.abs(features), axis=1, keepdims=True))
+    squares = xp.sum(features * features, axis=1, keepdims=True)
+    return features / _positive(xp, xp.sqrt(squares))
+
+
 def _positive(xp: Any, values: Any) -> Any:
-    """Lengths to divide by: one instead of zero."""
     return xp.where(values > 0, values, xp.ones_like(values))

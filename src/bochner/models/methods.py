@@ -278,9 +278,9 @@ _POSTERIOR_TYPES = (
 )
 _LANDMARK_TYPES = ("bochner.fourier.landmarks.LandmarkSimilarities",)
 _MERCER_TYPES = (
+    "bochner.kernels.ProductMatern",
     "bochner.mercer.features.MercerFeatures",
     "bochner.mercer.marginals.Marginal",
-    "bochner.mercer.marginals.ProductMatern",
     "bochner.mercer.mixtures.Mixture",
     "bochner.mercer.moments.Moments",
     "bochner.mercer.plan.GaussianPlan",

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import on_device, to_numpy
 from bochner.linear.heads import PATIENCE, LinearHead, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
 from bochner.linear.splits import hold_out
@@ -131,18 +130,6 @@ class FittedModel:
         """Predictions for prepared rows of which there are many."""
         starts = range(0, X.shape[0], block)
         return np.concatenate([self.predict(X[start : start + block]) for start in starts])
-
-
-def on_device(X: Any, device: str) -> Any:
-    """Rows where the maps are to work: NumPy for ``"cpu"``, else a PyTorch tensor in float32.
-
-    Sparse rows stay on the host.
-    """
-    if device == "cpu" or sparse.issparse(X):
-        return X
-    import torch
-
-    return torch.as_tensor(X, dtype=torch.float32, device=device)
 
 
 def learn(method: str, width: int | None, problem: Problem) -> FittedModel:

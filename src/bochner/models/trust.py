@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bochner.kernels import STANDARD
+from bochner.kernels import KERNELS
 from bochner.mercer.features import MercerFeatures
 from bochner.mercer.marginals import Marginal
 from bochner.mercer.plan import GaussianPlan
@@ -52,7 +52,7 @@ def trusted_types() -> frozenset[str]:
     >>> "bochner.kernels.Gaussian" in trusted_types(), "os.system" in trusted_types()
     (True, False)
     """
-    kernels = {f"{kind.__module__}.{kind.__qualname__}" for kind in STANDARD.values()}
+    kernels = {f"{kind.__module__}.{kind.__qualname__}" for kind in KERNELS.values()}
     return _COMMON | kernels | {name for m in METHODS.values() for name in m.saved_types}
 
 

@@ -10,8 +10,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bochner.engine.arrays import convert, namespace
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import convert, namespace, to_numpy
 from bochner.margin.sphere.harmonics import harmonics_at, sphere_area
 from bochner.margin.sphere.rows import row_blocks
 from bochner.margin.sphere.zonal import climb, starting_directions, zonal_functions, zonal_scores

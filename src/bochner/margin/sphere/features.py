@@ -16,9 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from bochner.base import FeatureMap, float_dtype
-from bochner.engine.arrays import cast, convert, namespace
-from bochner.engine.operations import is_dask, is_host
+from bochner.base import FeatureMap
+from bochner.engine.places import cast, convert, float_dtype, is_dask, is_host, namespace
 from bochner.engine.summaries import take_rows
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.sphere.duals import DataPlayer, DualUpdate, MarginDuals, data_player

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
-from bochner.engine.arrays import convert, namespace
+from bochner.engine.places import convert, namespace
 from bochner.engine.threads import default_threads, ordered_map
 from bochner.margin.sphere.rows import dense, own_dtype, row_blocks, wide_dtype
 

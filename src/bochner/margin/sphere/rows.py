@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import inplace_csr_row_scale
 
-from bochner.engine.arrays import namespace
+from bochner.engine.places import namespace
 
 TOLERANCE = 1e-5  # how far from one the norm of a "unit" row may be; float32 rows are within 1e-6
 

@@ -20,8 +20,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bochner.engine.arrays import convert, namespace
-from bochner.engine.summaries import take_rows, to_numpy
+from bochner.engine.places import convert, namespace, to_numpy
+from bochner.engine.summaries import take_rows
 from bochner.engine.threads import default_threads, ordered_map
 from bochner.margin.sphere.rows import own_dtype, row_blocks
 

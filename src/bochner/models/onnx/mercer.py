@@ -76,7 +76,7 @@ def _separable(graph: Graph, x: str, plan: SeparablePlan, normalize: bool) -> st
     tables, logarithms = [], []
     for axis, (marginal, count) in enumerate(zip(plan.marginals, n_orders, strict=True)):
         differences = graph.plus(graph.take(x, [axis]), -marginal.nodes)
-        profile = log_profile(graph, differences, marginal.kernel)
+        profile = log_profile(graph, graph("Abs", differences), marginal.kernel)
         top = graph("ReduceMax", profile, graph.integers([1]), keepdims=1)
         scaled = graph("Exp", graph("Sub", profile, top))
         values = graph.product(scaled, marginal.coefficients[:, :count])

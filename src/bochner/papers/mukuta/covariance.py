@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.arrays import convert, namespace
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import convert, namespace, to_numpy
 from bochner.images.layers import PatchLayer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.patches import extract_patches, normalize_patches

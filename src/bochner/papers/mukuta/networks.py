@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from bochner.data.local import LocalDataset, load_images
-from bochner.engine.arrays import convert, is_host, namespace
-from bochner.engine.summaries import to_numpy
+from bochner.engine.places import convert, is_host, namespace, to_numpy
 from bochner.images.layers import ARCHITECTURES, Layer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.optimized import OptimizedMap

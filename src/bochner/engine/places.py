@@ -1,0 +1,277 @@
+"""Where rows are and in which dtype: every decision about kinds of arrays is made here.
+
+==================  =====================================================================
+place               kinds of arrays
+==================  =====================================================================
+``"host"``          NumPy arrays and memory maps, SciPy sparse matrices and arrays
+``"device"``        arrays of another array-API library: PyTorch, CuPy, ...
+``"cluster"``       dask arrays (and dataframes, which the maps turn into arrays)
+==================  =====================================================================
+
+Results have the floating dtype that the rows decide:
+
+==============================  ==============  ===================================
+dtype of the rows               of the result   of the result, for images
+==============================  ==============  ===================================
+float32                         float32         float32
+float64, and longer             float64         float64
+float16, bfloat16               float32         float32
+bool, integers up to 16 bits    float64         float32, which holds them exactly
+longer integers                 float64         float64
+complex, text, objects          an error        an error
+==============================  ==============  ===================================
+
+On a device that has no float64 float32 takes its place. Nothing here imports an array library: an
+array of one is at hand only where the caller has imported it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Place = Literal["host", "device", "cluster"]
+
+_HALF = ("float16", "bfloat16")
+_SHORT = ("bool", "uint8", "int8", "uint16", "int16")
+_DOUBLE = ("float64", "float80", "float96", "float128", "longdouble")
+_DASK = ("dask.array.", "dask.dataframe.", "dask_expr.")
+
+
+def is_host(X: Any) -> bool:
+    """Whether `X` is a NumPy array or a SciPy sparse matrix."""
+    return isinstance(X, (np.ndarray, np.generic)) or sparse.issparse(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether `X` is a dask array, dataframe or series.
+
+    Other objects may hold a dask graph, as an xarray array does: they are none of these.
+    """
+    return _is_dask_type(type(X))  # type: ignore[arg-type]  # types are hashable
+
+
+@cache
+def _is_dask_type(kind: type) -> bool:
+    return any(f"{base.__module__}.".startswith(_DASK) for base in kind.__mro__)
+
+
+def is_dask_table(X: Any) -> bool:
+    """Whether `X` is a dask dataframe."""
+    return is_dask(X) and hasattr(X, "to_dask_array")
+
+
+def is_device(X: Any) -> bool:
+    """Whether `X` is an array of another array-API library, such as a PyTorch tensor."""
+    return hasattr(X, "__dlpack__") and not is_host(X)
+
+
+def is_torch(X: Any) -> bool:
+    """Whether `X` is a PyTorch tensor."""
+    return _library(X) == "torch"
+
+
+def on_cuda(X: Any) -> bool:
+    """Whether `X` is a PyTorch tensor on a CUDA device."""
+    return is_torch(X) and bool(X.is_cuda)
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def place_of(X: Any) -> Place:
+    """Where `X` is, by the first table above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.places import place_of
+    >>> place_of(np.zeros((2, 3)))
+    'host'
+    """
+    if is_host(X):
+        return "host"
+    if is_dask(X):
+        return "cluster"
+    if is_device(X):
+        return "device"
+    raise TypeError(
+        "X must be a NumPy array, a SciPy sparse matrix, an array-API array such as a "
+        f"PyTorch tensor, or a dask array, got {type(X).__name__}."
+    )
+
+
+def namespace(X: Any) -> Any:
+    """The functions of the library of `X`: NumPy's on the host, else its array-API namespace."""
+    if is_host(X):
+        return np
+    try:
+        from array_api_compat import array_namespace
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{type(X).__module__} arrays need the package array-api-compat: "
+            "pip install array-api-compat"
+        ) from error
+    return array_namespace(X)
+
+
+def device_of(X: Any) -> Any:
+    """The device of an array-API array."""
+    from array_api_compat import device
+
+    return device(X)
+
+
+def _name(dtype: Any) -> str:
+    """The name of a dtype of any library, such as ``float32``."""
+    return str(getattr(dtype, "name", None) or dtype).rpartition(".")[2]
+
+
+def is_real(X: Any) -> bool:
+    """Whether `X` holds truth values, integers or real numbers."""
+    name = _name(X.dtype)
+    return name in (*_HALF, *_DOUBLE, "float32", "bool") or name.startswith(("int", "uint"))
+
+
+def is_half(X: Any) -> bool:
+    """Whether an array, or every column of a table, holds float16 or bfloat16."""
+    dtypes = [X.dtype] if hasattr(X, "dtype") else list(getattr(X, "dtypes", ()))
+    return bool(dtypes) and all(_name(dtype) in _HALF for dtype in dtypes)
+
+
+def is_floating(X: Any) -> bool:
+    """Whether `X` holds floating numbers, among which there may be NaN and infinity."""
+    return is_real(X) and "float" in _name(X.dtype)
+
+
+def float_dtype(X: Any, *, images: bool = False) -> np.dtype[Any]:
+    """The floating dtype of results for the rows `X`, as NumPy names it.
+
+    By the second table above; `images` chooses its last column. A TypeError where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.places import float_dtype
+    >>> float_dtype(np.zeros(2, np.float16)), float_dtype(np.zeros(2, np.int64))
+    (dtype('float32'), dtype('float64'))
+    """
+    if not is_real(X):
+        raise TypeError(f"X must hold real numbers, got dtype {X.dtype}.")
+    single = ("float32", *_HALF, *(_SHORT if images else ()))
+    return np.dtype(np.float32 if _name(X.dtype) in single else np.float64)
+
+
+def result_dtype(X: Any, *, images: bool = False) -> Any:
+    """As :func:`float_dtype`, as a dtype of the library of `X` that its device has."""
+    dtype = float_dtype(X, images=images)
+    if is_host(X):
+        return dtype
+    return namespace(X).float32 if dtype == np.float32 else wide_dtype(X)
+
+
+def wide_dtype(X: Any) -> Any:
+    """float64 of the library of `X`, or float32 where the device has no float64."""
+    if is_host(X):
+        return np.float64
+    xp = namespace(X)
+    return xp.float64 if "float64" in available_dtypes(xp, device_of(X)) else xp.float32
+
+
+@cache
+def available_dtypes(xp: Any, device: Any) -> frozenset[str]:
+    """Names of the dtypes that a device has. PyTorch finds out by trying, hence the cache."""
+    return frozenset(xp.__array_namespace_info__().dtypes(device=device))
+
+
+def machine_epsilon(dtype: Any, xp: Any) -> float:
+    """The distance from 1 to the next number."""
+    return float(xp.finfo(dtype).eps)
+
+
+def item_size(X: Any) -> int:
+    """Bytes of a floating number of the dtype of results for `X`."""
+    return float_dtype(X).itemsize
+
+
+def cast(X: Any, dtype: Any) -> Any:
+    """`X` in another dtype; itself if it has it already."""
+    if X.dtype == dtype:
+        return X
+    return X.astype(dtype) if is_host(X) else namespace(X).astype(X, dtype)
+
+
+def as_float(X: Any, *, images: bool = False) -> Any:
+    """`X` in the dtype of its results; itself if it has it already."""
+    return cast(X, result_dtype(X, images=images))
+
+
+def convert(values: Any, like: Any, dtype: Any = None) -> Any:
+    """`values` as an array of the library, on the device and by default in the dtype of `like`."""
+    dtype = like.dtype if dtype is None else dtype
+    if is_host(like):
+        return np.asarray(values, dtype=dtype)
+    xp, device = namespace(like), device_of(like)
+    if is_device(values):
+        return cast(xp.asarray(values, device=device), dtype)
+    return xp.asarray(np.asarray(values), dtype=dtype, device=device)
+
+
+def zeros(shape: tuple[int, ...], like: Any, dtype: Any) -> Any:
+    """Zeros in the library and on the device of `like`."""
+    if is_host(like):
+        return np.zeros(shape, dtype)
+    return namespace(like).zeros(shape, dtype=dtype, device=device_of(like))
+
+
+def identity(size: int, like: Any, dtype: Any) -> Any:
+    """The identity matrix in the library and on the device of `like`."""
+    if is_host(like):
+        return np.eye(size, dtype=dtype)
+    return namespace(like).eye(size, dtype=dtype, device=device_of(like))
+
+
+def detached(X: Any) -> Any:
+    """`X` outside of PyTorch's record of gradients; other arrays as they are."""
+    return X.detach() if is_torch(X) else X
+
+
+def dense(X: Any) -> Any:
+    """`X` as a dense array, outside of PyTorch's record of gradients."""
+    return X.toarray() if sparse.issparse(X) else detached(X)
+
+
+def to_numpy(X: Any) -> NDArray[Any]:
+    """A dense array on the host. NumPy has no bfloat16: it comes as float32."""
+    if is_torch(X):
+        X = X.detach().cpu()
+        X = X.float() if _name(X.dtype) == "bfloat16" else X
+    elif _library(X) == "cupy":
+        X = X.get()
+    return np.asarray(X)
+
+
+def on_device(X: Any, device: str) -> Any:
+    """Host rows where a user wants them: NumPy for ``"cpu"``, else a PyTorch tensor in float32.
+
+    Sparse rows stay on the host.
+    """
+    if device == "cpu" or sparse.issparse(X):
+        return X
+    import torch
+
+    return torch.as_tensor(X, dtype=torch.float32, device=device)
+
+
+def all_finite(X: Any) -> bool:
+    """Whether there is neither NaN nor infinity in an array that is not lazy."""
+    if not is_floating(X):
+        return True
+    values = X.data if sparse.issparse(X) else X
+    xp = namespace(values)
+    return bool(xp.all(xp.isfinite(values)))

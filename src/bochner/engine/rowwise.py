@@ -1,0 +1,204 @@
+"""Apply a function to rows, wherever they are.
+
+A map says what it does with rows in memory or on a device. Here this is done as it is, or block
+by block where the rows are a dask array: lazily for a result of one row per row, at once and
+along a tree for a sum over rows. What all blocks need (frequencies, a plan) is sent to the
+workers once, and blocks, which run in parallel, use one thread each.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from bochner.engine.places import float_dtype, is_dask, is_host, namespace, zeros
+
+_FAN_IN = 8  # partial results that one task merges
+
+
+def columns_in_one_block(X: Any) -> Any:
+    """A dask array whose blocks hold whole rows; `X` itself where they do, or where it is none."""
+    return X.rechunk({1: -1}) if is_dask(X) and X.numblocks[1] > 1 else X
+
+
+def with_known_lengths(X: Any) -> Any:
+    """A dask array that knows the lengths of its blocks, which may have to be computed."""
+    return X.compute_chunk_sizes() if is_dask(X) and _unknown_lengths(X) else X
+
+
+def _unknown_lengths(X: Any) -> bool:
+    return any(math.isnan(length) for length in X.chunks[0])
+
+
+def map_rows(
+    function: Callable[..., Any],
+    X: Any,
+    width: int | None,
+    *,
+    shared: Mapping[str, Any] | None = None,
+    dtype: Any = None,
+    meta: Any = None,
+    **options: Any,
+) -> Any:
+    """``function(X, **shared, **options)``; a lazy dask array where `X` is one.
+
+    Parameters
+    ----------
+    function : callable
+        From rows that are not lazy to an array of as many rows.
+    X : array of shape (n, d)
+        Rows of any kind that the engine takes.
+    width : int or None
+        Number of columns of the result; None for a vector with one number per row.
+    shared : mapping, optional
+        Arguments that are large: once in a dask graph, not once per block.
+    dtype : NumPy dtype, optional
+        Of the result; by default :func:`~bochner.engine.places.float_dtype` of `X`.
+    meta : array, optional
+        An empty array of the kind of the blocks of the result; by default a dense one of the
+        library of the blocks of `X`.
+    **options
+        Further arguments. An `n_threads` is 1 for the blocks of a dask array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.rowwise import map_rows
+    >>> map_rows(lambda rows, W: rows @ W, np.ones((2, 3)), 1, shared={"W": np.ones((3, 1))})
+    array([[3.],
+           [3.]])
+    """
+    shared = shared or {}
+    if not is_dask(X):
+        return function(X, **shared, **options)
+    X = columns_in_one_block(X)
+    dtype = float_dtype(X) if dtype is None else np.dtype(dtype)
+    if meta is None:
+        meta = _empty((0,) if width is None else (0, 0), X._meta, dtype)
+    shape = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+    return X.map_blocks(
+        function,
+        **_sent_once(shared),
+        **_single_threaded(options),
+        **shape,
+        dtype=dtype,
+        meta=meta,
+    )
+
+
+def reduce_rows(
+    function: Callable[..., Any],
+    X: Any,
+    *aligned: Any,
+    merge: Callable[[Any, Any], Any] = operator.add,
+    shared: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """``function(X, *aligned, **shared, **options)``, from the results of blocks of rows.
+
+    Parameters
+    ----------
+    function : callable
+        Of rows that are not lazy; what it returns for some rows and for others can be merged.
+    X : array of shape (n, d)
+        Rows of any kind that the engine takes. Of a dask array only results travel, not rows.
+    *aligned : arrays of n rows
+        Given to `function` in blocks that match those of `X`.
+    merge : callable, default=operator.add
+        The result for two sets of rows together, from the results for each.
+    shared, **options : see :func:`map_rows`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.rowwise import reduce_rows
+    >>> reduce_rows(lambda rows, a: a @ rows, np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
+    """
+    shared = shared or {}
+    if not is_dask(X):
+        return function(X, *aligned, **shared, **options)
+    import dask
+
+    X = columns_in_one_block(X)
+    sent, options = _sent_once(shared), _single_threaded(options)
+    of_block = dask.delayed(function, pure=True)
+    blocks = zip(X.to_delayed().ravel(), *(_cut_like(X, A) for A in aligned), strict=True)
+    parts = [of_block(*block, **sent, **options) for block in blocks]
+    merge_some = dask.delayed(_merge_some, pure=True)
+    while len(parts) > 1:
+        parts = [merge_some(merge, parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
+    return parts[0].compute()
+
+
+def row_slices(n_rows: int, height: int) -> list[slice]:
+    """Slices of at least one and at most `height` rows that cover all rows.
+
+    Examples
+    --------
+    >>> from bochner.engine.rowwise import row_slices
+    >>> row_slices(5, 3)
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    n_rows, height = int(n_rows), max(1, height)
+    return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
+
+
+def map_batches(function: Callable[[Any], Any], X: Any, height: int) -> Any:
+    """``function(X)`` computed for `height` rows at a time, for rows that are not lazy."""
+    batches = row_slices(X.shape[0], height) or [slice(0, 0)]
+    parts = [function(X[rows, ...]) for rows in batches]
+    return parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0)
+
+
+def concat_columns(parts: Sequence[Any]) -> Any:
+    """Arrays of the same rows beside each other, wherever they are."""
+    if len(parts) == 1:
+        return parts[0]
+    if is_dask(parts[0]):
+        import dask.array as da
+
+        return columns_in_one_block(da.concatenate(parts, axis=1))
+    return namespace(parts[0]).concat(parts, axis=1)
+
+
+def _sent_once(shared: Mapping[str, Any]) -> dict[str, Any]:
+    import dask
+
+    return {name: dask.delayed(value, pure=True) for name, value in shared.items()}
+
+
+def _single_threaded(options: dict[str, Any]) -> dict[str, Any]:
+    return options | ({"n_threads": 1} if "n_threads" in options else {})
+
+
+def _empty(shape: tuple[int, ...], like: Any, dtype: np.dtype[Any]) -> Any:
+    return zeros(shape, like, dtype if is_host(like) else getattr(namespace(like), dtype.name))
+
+
+def _merge_some(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+    return reduce(merge, parts)
+
+
+def _cut_like(X: Any, A: Any) -> list[Any]:
+    """The rows of `A` in blocks that match those of `X`."""
+    if not is_dask(A):
+        if _unknown_lengths(X):
+            raise ValueError(
+                "X does not know the lengths of its blocks, so A cannot be cut to match: give A "
+                "as a dask array with the same blocks, or call X.compute_chunk_sizes() first."
+            )
+        # Each slice travels with its own task; the whole of A does not.
+        ends = np.cumsum(X.chunks[0])
+        return [A[end - length : end] for end, length in zip(ends, X.chunks[0], strict=True)]
+    A = columns_in_one_block(A)
+    if A.numblocks[0] != X.numblocks[0] or not np.array_equal(
+        A.chunks[0], X.chunks[0], equal_nan=True
+    ):
+        A = A.rechunk({0: X.chunks[0]})
+    return list(A.to_delayed().ravel())
