@@ -23,7 +23,7 @@ from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.kernels import Gaussian
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
-from bochner.margin.sphere.harmonics import _plan as harmonic_plan
+from bochner.margin.sphere.harmonics import recursion_plan
 from bochner.mercer.features import MercerFeatures
 from bochner.mercer.hermite import recurrence
 from bochner.mercer.plan import GaussianPlan, Levels
@@ -376,7 +376,7 @@ def _products(graph: Graph, logarithm: str, table: str, levels: Levels, normaliz
 
 def _harmonics(graph: Graph, x: str, orders: NDArray[Any]) -> str:
     """Real harmonics, a factor a dimension; see :mod:`bochner.margin.sphere.harmonics`."""
-    plan = harmonic_plan(np.asarray(orders, np.int64))
+    plan = recursion_plan(np.asarray(orders, np.int64))
     first, second = graph.take(x, [0]), graph.take(x, [1])
     zeros = graph.times(first, 0.0)
     real, imaginary = [graph.plus(zeros, [1.0])], [zeros]
