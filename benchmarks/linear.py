@@ -91,7 +91,7 @@ def growing_features(n: int = 12000, before: int = 100, after: int = 110, C: flo
     grown = ridge()
 
     def one_more() -> Any:
-        grown.n_features = before  # forget the columns of the repetition before
+        grown._columns.n_columns = before  # forget the columns of the repetition before
         return grown.append(features[:, before:]).residuals(1.0)
 
     times = best_times(

@@ -229,8 +229,6 @@ def test_all_finite(place):
 # --- the rule that these decisions are made here alone ---------------------------------------
 
 SOURCE = Path(bochner.__file__).parent
-# These move to bochner.engine.rowwise and bochner.engine.places next.
-NOT_YET = ("margin/features.py", "margin/sphere/features.py", "margin/sphere/rows.py")
 OTHERS = sorted(
     str(path.relative_to(SOURCE))
     for path in SOURCE.rglob("*.py")
@@ -259,11 +257,7 @@ def own_decisions(tree):
 
 @pytest.mark.parametrize("path", OTHERS)
 def test_decisions_are_made_in_places_alone(path):
-    found = list(own_decisions(ast.parse((SOURCE / path).read_text())))
-    if path in NOT_YET:
-        assert found, f"{path} keeps the rule now: take it off the list"
-    else:
-        assert not found
+    assert not list(own_decisions(ast.parse((SOURCE / path).read_text())))
 
 
 @pytest.mark.parametrize(

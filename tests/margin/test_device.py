@@ -6,15 +6,16 @@ import pytest
 from bochner.engine import replay
 from bochner.engine.places import to_numpy
 from bochner.fourier.bandwidth import median_distance, median_distance_on_device
-from bochner.margin.game import Search, play
+from bochner.margin.game import play
 from bochner.margin.players import CorrectiveMargin, GradientMargin, _newton_move
+from bochner.margin.search import Search, WaveFamily
 from bochner.margin.subspace import _nearly_orthonormal, _orthonormal, principal_directions
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 
 PLAYERS = {
-    "corrective": lambda signs: CorrectiveMargin(signs, strength=100.0, damping=0.5),
+    "corrective": lambda signs: CorrectiveMargin(signs, strength=100.0, damping=0.5, capacity=36),
     "gradient": lambda signs: GradientMargin(signs, C=1.0, step=0.3),
 }
 
@@ -29,10 +30,8 @@ def game(device, make, n_frequencies=17, after_round=None, **options):
     rows, signs = (part.to(device) for part in problem())
     search = Search(length=1.0, n_peaks=3, n_chains=20, n_steps=6, **options)
     player = make(signs)
-    state = np.random.RandomState(0)
-    found, record = play(
-        rows, player, n_frequencies, search, random_state=state, after_round=after_round
-    )
+    waves = WaveFamily(rows, search, n_frequencies, random_state=np.random.RandomState(0))
+    found, record = play(waves, player, n_frequencies, after_round=after_round)
     return to_numpy(torch.cat(found, dim=1)), record.arrays(), to_numpy(player.coefficients)
 
 
@@ -43,7 +42,7 @@ class TestOnAnyDevice:
         room = torch.cat([features, torch.zeros(400, 30, dtype=torch.float64)], dim=1)
         weights = torch.ones_like(signs)
         results = [
-            _newton_move(columns, signs, 0.25, 0.5, weights, V, m)
+            _newton_move(columns, signs, 0.25, 0.5, True, weights, V, m)
             for columns, V, m in (
                 (features, torch.zeros(1, 11, dtype=torch.float64), 5.0),
                 (room, torch.zeros(1, 41, dtype=torch.float64), 5.0),
@@ -62,12 +61,12 @@ class TestOnAnyDevice:
         before = player.weights
         objective = player.move(columns)
         start = torch.zeros(1, 11, dtype=torch.float64)
-        moved, _, value = _newton_move(columns, signs, player.C, 0.5, before, start, 5.0)
+        moved, _, value = _newton_move(columns, signs, player.C, 0.5, True, before, start, 5.0)
         torch.testing.assert_close(moved, player.weights)
         torch.testing.assert_close(value, objective)
 
     @pytest.mark.parametrize("n", [2, 3, 40, 1200])
-    def testmedian_distance_on_device(self, n):
+    def test_median_distance_on_device(self, n):
         X = np.random.default_rng(n).normal(size=(n, 5))
         X[: n // 3] = 0.0  # distances that do not count
         there = median_distance_on_device(torch.from_numpy(X), np.random.RandomState(0))

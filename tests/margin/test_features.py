@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from bochner import FourierFeatures, MarginFourierFeatures
 from bochner.data import windmill
-from bochner.margin import game as margin_game
+from bochner.margin import search
 from tests.feature_map_case import FeatureMapCase
 from tests.places import PLACES, on_host
 
@@ -192,14 +192,14 @@ class TestGoingOn:
         X, y = windmill(100, random_state=0)
         calls = []
 
-        def climb(*args, **kwargs):
+        def ascend(*args, **kwargs):
             calls.append(1)
             if len(calls) == 3:
                 raise KeyboardInterrupt
             return original(*args, **kwargs)
 
-        original = margin_game.climb
-        monkeypatch.setattr(margin_game, "climb", climb)
+        original = search.ascend_potential
+        monkeypatch.setattr(search, "ascend_potential", ascend)
         fitted = MarginFourierFeatures(**SMALL, **FIXED, n_peaks=1)
         with pytest.warns(ConvergenceWarning, match="interrupted after 2 rounds"):
             fitted.fit(X, y)
@@ -209,10 +209,10 @@ class TestGoingOn:
     def test_interruption_before_the_first_round(self, monkeypatch):
         X, y = windmill(100, random_state=0)
 
-        def climb(*args, **kwargs):
+        def ascend(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(margin_game, "climb", climb)
+        monkeypatch.setattr(search, "ascend_potential", ascend)
         with pytest.raises(KeyboardInterrupt):
             MarginFourierFeatures(**SMALL, **FIXED).fit(X, y)
 

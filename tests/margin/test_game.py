@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bochner import engine
 from bochner.engine import plain
-from bochner.margin.game import Record, Search, play
+from bochner.margin import game
+from bochner.margin.game import Proposal, Record
 from bochner.margin.players import (
     CorrectiveMargin,
     CorrectiveResidual,
     GradientMargin,
     GradientResidual,
 )
+from bochner.margin.search import Search, WaveFamily
 from tests.places import PLACES, on_host
 
 KINDS = ["corrective margin", "gradient margin", "corrective residual", "gradient residual"]
@@ -57,6 +58,11 @@ class Still:
         raise NotImplementedError
 
 
+def play(rows, player, n_frequencies, search, *, after_round=None, **options):
+    waves = WaveFamily(rows, search, n_frequencies, **options)
+    return game.play(waves, player, n_frequencies, after_round=after_round)
+
+
 def potential(X, A, W):
     return plain.potential_and_gradient(X, W, A)[0]
 
@@ -96,7 +102,8 @@ class TestRounds:
         heights = np.array([potential(X, A, new[:, :1])[0] for new in found])
         np.testing.assert_allclose(player.peaks, heights)
         arrays = record.arrays()
-        np.testing.assert_allclose(arrays["potential"], heights / np.abs(A).sum() ** 2)
+        np.testing.assert_allclose(arrays["potential"], heights)
+        np.testing.assert_allclose(arrays["share"], heights / np.abs(A).sum() ** 2)
         np.testing.assert_allclose(arrays["value"], heights)
         assert np.isnan(arrays["objective"]).all()
 
@@ -127,167 +134,6 @@ class TestRounds:
         player = make("corrective residual", targets)
         play(X, player, 20, SEARCH, random_state=state())
         assert np.linalg.norm(player.coefficients) < 0.1 * np.linalg.norm(targets)
-
-
-class TestPeaks:
-    SEARCH = Search(length=1.0, n_peaks=1, n_chains=80, n_steps=60)
-
-    @pytest.mark.parametrize("frequency", [1.5, 4.0])
-    def test_the_first_is_the_true_frequency(self, frequency, rng):
-        X = rng.uniform(-5, 5, size=(400, 1))
-        signs = np.where(np.sin(frequency * X) > 0, 1.0, -1.0)
-        player = CorrectiveMargin(signs, strength=100.0, damping=0.3)
-        found, _ = play(X, player, 1, self.SEARCH, random_state=state())
-        assert abs(abs(found[0][0, 0]) - frequency) < 0.05
-
-    @pytest.mark.parametrize("band", [None, 12.0, 2.0, 0.5])
-    def test_it_is_the_peak_within_the_band(self, band, rng):
-        """The largest v(w) exp(-|w|^2 / (2 s^2)), s = band / length, over a fine grid."""
-        X = rng.uniform(-3, 3, size=(150, 1))
-        A = np.column_stack([np.cos(4 * X[:, 0]) + 0.4 * np.cos(X[:, 0]), np.sin(4 * X[:, 0])])
-        search = Search(length=0.7, band=band, n_peaks=1, n_chains=80, n_steps=60)
-        found, _ = play(X, Still(A), 1, search, random_state=state())
-        grid = np.linspace(0, 10, 20001)[None, :]
-        share = 1.0 if band is None else np.exp(-(grid[0] ** 2) * 0.7**2 / (2 * band**2))
-        heights = potential(X, A, grid) * share
-        assert abs(abs(found[0][0, 0]) - grid[0, heights.argmax()]) < 1e-3
-
-    def test_it_is_a_stationary_point_within_the_band_in_several_dimensions(self, rng):
-        X, A = rng.uniform(-2, 2, size=(80, 3)), rng.normal(size=(80, 2))
-        band, length = 3.0, 1.3
-        search = Search(length=length, band=band, n_peaks=1, n_chains=40, n_steps=200)
-        found, _ = play(X, Still(A), 1, search, random_state=state())
-        peak, s = found[0], band / length
-
-        def height(W):
-            return potential(X, A, W) * np.exp(-(W**2).sum(axis=0) / (2 * s**2))
-
-        # up to second order, every step of 1e-2 goes down, and one of 1e-4 changes nothing
-        around = rng.normal(size=(3, 200))
-        around /= np.linalg.norm(around, axis=0)
-        assert height(peak + 1e-2 * around).max() < height(peak)[0]
-        np.testing.assert_allclose(height(peak + 1e-4 * around), height(peak)[0], rtol=1e-6)
-
-    def test_the_size_of_the_coefficients_does_not_matter(self, rng):
-        X, A = rng.uniform(-3, 3, size=(100, 2)), rng.normal(size=(100, 1))
-        one, small = (
-            np.hstack(play(X, Still(scale * A), 6, SEARCH, random_state=state())[0])
-            for scale in (1.0, 1e-8)
-        )
-        np.testing.assert_allclose(small, one, rtol=1e-6)
-
-    def test_the_length_is_the_unit(self, rng):
-        X, A = rng.uniform(-3, 3, size=(100, 2)), rng.normal(size=(100, 1))
-        wide = Search(length=64.0, n_peaks=3, n_chains=20, n_steps=5)
-        one = np.hstack(play(X, Still(A), 6, SEARCH, random_state=state())[0])
-        other = np.hstack(play(64 * X, Still(A), 6, wide, random_state=state())[0])
-        np.testing.assert_allclose(64 * other, one, rtol=1e-6)
-
-    def test_those_of_one_round_are_apart(self, rng):
-        X, A = rng.uniform(-3, 3, size=(150, 2)), rng.normal(size=(150, 1))
-        search = Search(length=1.0, n_peaks=6, n_chains=60, n_steps=10)
-        found, _ = play(X, Still(A), 18, search, random_state=state())
-        for new in found:
-            for j in range(6):
-                others = np.delete(new, j, axis=1)
-                for image in (others, -others):
-                    assert np.linalg.norm(image - new[:, j : j + 1], axis=0).min() >= 0.4
-
-    def test_the_best_comes_first(self, rng):
-        X, A = rng.uniform(-3, 3, size=(150, 2)), rng.normal(size=(150, 1))
-        search = Search(length=1.0, band=None, n_peaks=4, n_chains=60, n_steps=10)
-        found, _ = play(X, Still(A), 4, search, random_state=state())
-        assert (np.diff(potential(X, A, found[0])) <= 0).all()
-
-    def test_chains_go_on_where_they_were(self, rng):
-        """With coefficients that stay, what was not taken in one round is there in the next."""
-        X, A = rng.uniform(-3, 3, size=(150, 3)), rng.normal(size=(150, 1))
-        search = Search(length=1.0, band=None, n_peaks=1, n_chains=30, n_steps=4)
-        found, _ = play(X, Still(A), 10, search, random_state=state())
-        # alone, each round would have a fourth of the steps and chains that start anew
-        alone = [play(X, Still(A), 1, search, random_state=state(k))[0][0] for k in range(10)]
-        mean = [np.mean([potential(X, A, w)[0] for w in some]) for some in (found[3:], alone)]
-        assert mean[0] > mean[1]
-
-    def test_with_a_temperature(self, rng):
-        X, signs = problem(rng)
-        search = Search(length=1.0, n_peaks=3, n_chains=20, n_steps=5, temperature=1.0)
-        one, same = (play(X, Still(signs), 7, search, random_state=state())[0] for _ in range(2))
-        np.testing.assert_array_equal(np.hstack(one), np.hstack(same))
-        assert np.hstack(one).shape == (2, 7)
-
-    @pytest.mark.parametrize("band", [None, 12.0])
-    @pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
-    def test_no_coefficients_left(self, place, band, rng):
-        """After a perfect fit the potential is zero everywhere."""
-        put = PLACES[place]
-        X = put(rng.normal(size=(30, 2)))
-        search = Search(length=1.0, band=band, n_peaks=2, n_chains=10, n_steps=3)
-        found, record = play(X, Still(put(np.zeros((30, 1)))), 5, search, random_state=state())
-        assert np.isfinite(np.hstack([on_host(new) for new in found])).all()
-        np.testing.assert_array_equal(record.arrays()["potential"], 0)
-
-    def test_a_perfect_fit_on_the_way(self, rng):
-        X = rng.normal(size=(4, 1))
-        player = CorrectiveResidual(rng.normal(size=(4, 1)), strength=1e12, damping=1.0)
-        found, record = play(X, player, 12, SEARCH, random_state=state())
-        assert np.isfinite(np.hstack(found)).all()
-        for values in record.arrays().values():
-            assert np.isfinite(values).all()
-
-
-class TestFreshRows:
-    SEARCH = Search(length=1.0, n_peaks=2, n_chains=10, n_steps=3, n_rows=40)
-
-    def test_each_round_looks_at_rows_of_its_own(self, rng, monkeypatch):
-        X, signs = problem(rng)
-        seen, original = [], engine.potential_and_gradient
-
-        def watched(rows, W, A, **options):
-            seen.append((rows, A))
-            return original(rows, W, A, **options)
-
-        monkeypatch.setattr(engine, "potential_and_gradient", watched)
-        player = Still(signs)
-        play(X, player, 6, self.SEARCH, random_state=state())
-        rounds = {}
-        for rows, A in seen:
-            assert rows.shape == (40, 2)
-            # the rows' own coefficients, up to a common factor
-            own = [np.flatnonzero((row == X).all(axis=1))[0] for row in rows]
-            assert np.array_equal(np.sign(A), signs[own])
-            rounds[tuple(own)] = None
-        assert len(rounds) == 3
-        assert all(columns.shape == (200, 4) for columns in player.columns)
-
-    def test_repeats_with_its_seed(self, rng):
-        X, signs = problem(rng)
-        one, same = (
-            np.hstack(play(X, Still(signs), 6, self.SEARCH, random_state=state())[0])
-            for _ in range(2)
-        )
-        np.testing.assert_array_equal(one, same)
-
-    @pytest.mark.parametrize("n_rows", [200, 1000])
-    def test_as_many_as_there_are_is_all(self, n_rows, rng):
-        X, signs = problem(rng)
-        search = Search(length=1.0, n_peaks=3, n_chains=20, n_steps=5, n_rows=n_rows)
-        one, all_rows = (
-            np.hstack(play(X, Still(signs), 6, how, random_state=state())[0])
-            for how in (search, SEARCH)
-        )
-        np.testing.assert_array_equal(one, all_rows)
-
-    @pytest.mark.parametrize("place", ["csr", "torch", "strict", "dask", "dask_sparse"])
-    def test_the_same_rows_in_every_place(self, place, rng):
-        X, signs = problem(rng)
-        device = place in ("torch", "strict")
-        player = Still(PLACES[place](signs) if device else signs)
-        found, _ = play(PLACES[place](X), player, 6, self.SEARCH, random_state=state())
-        expected, _ = play(X, Still(signs), 6, self.SEARCH, random_state=state())
-        np.testing.assert_allclose(
-            np.hstack([on_host(new) for new in found]), np.hstack(expected), atol=1e-6
-        )
 
 
 class TestAfterRound:
@@ -399,6 +245,40 @@ def test_rows_of_zeros(place):
 def test_records_are_numbers():
     record = Record(potential=[1, np.float32(2)], objective=[None, 3.0], value=[])
     arrays = record.arrays()
-    assert set(arrays) == {"potential", "objective", "value"}
+    assert set(arrays) == {"potential", "share", "objective", "value"}
     assert all(values.dtype == np.float64 for values in arrays.values())
     np.testing.assert_array_equal(arrays["objective"], [np.nan, 3.0])
+
+
+class Listed:
+    """A family of given columns, each round the next; its shares are given too."""
+
+    def __init__(self, columns, shares):
+        self.columns, self.shares, self.n_rounds = columns, shares, 0
+
+    def propose(self, coefficients, n_wanted):
+        self.n_rounds += 1
+        k = self.n_rounds - 1
+        return Proposal(k, 1, self.columns[:, k : k + 1], self.shares[k], self.shares[k])
+
+
+class TestAnyFamily:
+    def test_the_player_answers_to_what_was_proposed(self, rng):
+        columns = rng.normal(size=(10, 4))
+        player = Still(rng.normal(size=(10, 1)))
+        found, record = game.play(Listed(columns, [0.4, 0.3, 0.2, 0.1]), player, 4)
+        assert found == [0, 1, 2, 3]
+        np.testing.assert_array_equal(np.hstack(player.columns), columns)
+        np.testing.assert_array_equal(record.arrays()["share"], [0.4, 0.3, 0.2, 0.1])
+
+    def test_ends_when_nothing_is_left(self, rng):
+        player = Still(rng.normal(size=(10, 1)))
+        family = Listed(rng.normal(size=(10, 4)), [0.4, 0.3, 1e-25, 0.1])
+        found, record = game.play(family, player, 4, least_share=1e-20)
+        assert found == [0, 1]
+        assert len(player.columns) == len(record.share) == 2
+
+    def test_the_first_round_is_played_whatever_there_is(self, rng):
+        player = Still(rng.normal(size=(10, 1)))
+        family = Listed(rng.normal(size=(10, 2)), [0.0, 0.0])
+        assert game.play(family, player, 2, least_share=1e-20)[0] == [0]

@@ -339,6 +339,52 @@ class TestGradientResidual:
             np.testing.assert_allclose(player.coefficients.sum(axis=0), 0, atol=1e-9)
 
 
+class TestFunctionsOfOnePart:
+    """Functions on the sphere, which have one column each and may come again."""
+
+    def test_a_full_step_removes_the_correlation(self, rng):
+        """Where the projection does nothing: for residuals exactly."""
+        player = GradientResidual(rng.normal(size=(30, 1)), step=1.0, n_parts=1)
+        column = rng.normal(size=(30, 1))
+        player.move(column)
+        assert (column - column.mean())[:, 0] @ player.coefficients == pytest.approx(0, abs=1e-12)
+
+    def test_weights_stay_in_the_set(self, rng):
+        signs = np.where(rng.normal(size=(50, 3)) > 0.5, 1.0, -1.0)
+        player = GradientMargin(signs, C=0.3, step=0.5, n_parts=1)
+        for _ in range(10):
+            player.move(rng.normal(size=(50, 1)))
+            assert ((player.weights >= 0) & (player.weights <= 0.3)).all()
+            np.testing.assert_allclose(player.coefficients.sum(axis=0), 0, atol=1e-12)
+
+    def test_ridge_residual(self, rng):
+        Phi, y = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
+        player = CorrectiveResidual(y, strength=80.0, damping=1.0, n_parts=1)
+        player.move(Phi)
+        model = Ridge(alpha=1 / 4).fit(Phi / np.sqrt(3), y[:, 0])
+        residual = y[:, 0] - model.predict(Phi / np.sqrt(3))
+        np.testing.assert_allclose(player.coefficients[:, 0], residual, atol=1e-12)
+
+    def test_one_that_comes_again_is_as_heavy_as_its_rounds(self, rng):
+        x, signs = problem(rng)
+        columns, weights = pairs(x, [1.0]), np.array([2.0, 1.0])
+        again = CorrectiveMargin(signs, strength=50.0, damping=1.0, n_parts=1, rescale=False)
+        for k in (0, 1, 0):
+            objective = again.move(columns[:, k : k + 1])
+        features = columns * np.sqrt(weights / 3)
+        solution = solve_squared_hinge(features, signs, again.C, tol=1e-10)
+        np.testing.assert_allclose(again.weights, solution.duals(again.C), atol=1e-5)
+        lacking = np.maximum(0, 1 - solution.margins)
+        optimum = (solution.coefficients**2).sum() / 2 + again.C * (lacking**2).sum()
+        np.testing.assert_allclose(objective, optimum, rtol=1e-6)
+
+    def test_weights_of_the_model_begin_in_the_dual_set(self, rng):
+        signs = np.where(rng.normal(size=(50, 3)) > 0.5, 1.0, -1.0)
+        player = CorrectiveMargin(signs, strength=35.0, damping=0.5, n_parts=1, rescale=False)
+        np.testing.assert_allclose(player.weights.max(axis=0), 0.7)
+        np.testing.assert_allclose(player.coefficients.sum(axis=0), 0, atol=1e-12)
+
+
 class TestWeakDuality:
     """What A is worth against the best frequency is a lower limit of any kernel's optimum.
 

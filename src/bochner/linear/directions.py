@@ -1,4 +1,4 @@
-r"""Newton directions for many squared-hinge machines at once.
+r"""Newton directions for many squared-hinge problems at once.
 
 A direction solves :math:`(I + 2 C \Phi_a^T S \Phi_a) \, p = -g` with the features of the active
 rows, those inside the margin. Two ways, chosen by predicted cost:

@@ -28,7 +28,7 @@ def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
     Parameters
     ----------
     alpha : array of shape (n,) or (n, k)
-        Points to project, one a column. NumPy, PyTorch, or another array-API library.
+        Points to project, one per column. NumPy, PyTorch, or another array-API library.
     y : array of shape (n,) or (n, k)
         Labels, -1 or +1. Not checked on a device, where the host would have to wait.
     C : float or array that broadcasts with `alpha`
@@ -42,7 +42,7 @@ def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
 
     Notes
     -----
-    O(n log n) a column. If all labels are equal `K` is the single point 0.
+    O(n log n) per column. If all labels are equal `K` is the single point 0.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
     if is_host(alpha):
         _check_labels(np.asarray(y))
     _check_limit(C)
-    # One row a column of alpha: sums and sorts then run along the memory.
+    # One row per column of alpha: sums and sorts then run along the memory.
     wide = wide_dtype(alpha)
     points = xp.reshape(cast(alpha, wide), (shape[0], -1)).T
     signs = convert(y, alpha, wide)

@@ -12,7 +12,7 @@ Float = NDArray[np.float64]
 
 
 def hinge_optimum(features: Float, signs: Float, C: float) -> float:
-    r"""An upper limit of the least value of a machine with hinge loss, close to it.
+    r"""An upper limit of the optimum of a support vector machine with hinge loss, close to it.
 
     .. math:: \min_{w, b} \tfrac12 |w|^2 + C \sum_i \max(0, 1 - y_i (w \cdot \phi_i + b)) .
 
@@ -25,7 +25,7 @@ def hinge_optimum(features: Float, signs: Float, C: float) -> float:
     features : array of shape (n, D)
         The features, weighted as in the kernel.
     signs : array of shape (n, k)
-        Labels, -1 or +1. Columns are separate machines, whose values are added.
+        Labels, -1 or +1. Columns are separate problems, whose values are added.
     C : float
         Weight of the loss.
 

@@ -1,4 +1,4 @@
-r"""Newton's method for many squared-hinge machines at once.
+r"""Newton's method for many squared-hinge problems at once.
 
 The loss is quadratic wherever no row crosses the margin, so that Newton's method ends after a few
 steps; along each step the loss is piecewise quadratic, and its minimum is found by Newton's method

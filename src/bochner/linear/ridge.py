@@ -23,8 +23,9 @@ from bochner.engine.places import (
     wide_dtype,
     zeros,
 )
+from bochner.linear.growing import GrowingColumns
 
-_ROWS = 2**13  # rows a product: partial sums in the features' dtype, their total in float64
+_ROWS = 2**13  # rows per product: partial sums in the features' dtype, their total in float64
 
 
 class GrowingRidge:
@@ -74,14 +75,19 @@ class GrowingRidge:
             )
         if capacity is not None and capacity < 1:
             raise ValueError(f"capacity must be at least 1, got {capacity!r}.")
-        self.targets, self.fit_intercept, self.capacity = targets, fit_intercept, capacity
-        self.n_features = 0
+        self.targets, self.fit_intercept = targets, fit_intercept
+        self._columns = GrowingColumns(targets.shape[0], capacity or 0)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features so far."""
+        return self._columns.n_columns
 
     @property
     def features(self) -> Any:
         """The features so far, of shape (n, D): a view, one column after the other in memory."""
         self._check_not_empty()
-        return self._store[: self.n_features, :].T
+        return self._columns.array
 
     def append(self, columns: Any) -> Self:
         """Take `columns`, of shape (n, p), as further features.
@@ -101,19 +107,19 @@ class GrowingRidge:
             raise ValueError(f"columns must have shape ({n}, p), got {tuple(columns.shape)}.")
         if not self.n_features:
             self._begin(columns)
-        if columns.dtype != self._store.dtype:
+        if columns.dtype != self._like.dtype:
             raise ValueError(
-                f"columns must have the dtype of those before, {self._store.dtype}, "
+                f"columns must have the dtype of those before, {self._like.dtype}, "
                 f"got {columns.dtype}."
             )
-        before, after = self.n_features, self.n_features + columns.shape[1]
-        self._make_room(after)
+        before = self.n_features
+        after = self._columns.append(columns).n_columns
+        self._make_room(before)
         rows = columns.T
         if self.fit_intercept:
             means = self._xp.mean(cast(rows, self._wide), axis=1)
         else:
             means = self._zeros(after - before)
-        self._store[before:after, :] = rows
         self._means[before:after] = means
         # Centred on one side is enough; centred products would lose their digits to the means.
         centred = (rows - cast(means, rows.dtype)[:, None]).T
@@ -125,7 +131,6 @@ class GrowingRidge:
         self._gram[before:after, before:after] = (corner + corner.T) / 2
         new = slice(before, after)
         self._right[before:after, :] = self._products(new, self._centred_targets)
-        self.n_features = after
         return self
 
     def solve(self, penalty: float) -> tuple[Any, Any]:
@@ -181,7 +186,7 @@ class GrowingRidge:
             Of all columns together; wide.
         """
         coefficients, intercepts = self.solve(penalty)
-        dtype = self._store.dtype
+        dtype = self._like.dtype
         shift = cast(intercepts - self._target_means, dtype)
         fitted = self.features @ cast(coefficients, dtype)
         return self._centred_targets - shift - fitted, self._xp.sum(coefficients**2)
@@ -197,29 +202,30 @@ class GrowingRidge:
         means = xp.mean(Y, axis=0) if self.fit_intercept else xp.zeros_like(Y[0, :])
         self._target_means = means
         self._centred_targets = cast(Y - means, columns.dtype)
-        room = self.capacity or columns.shape[1]
-        self._store = self._zeros(room, Y.shape[0], dtype=columns.dtype)
-        self._gram, self._means = self._zeros(room, room), self._zeros(room)
-        self._right = self._zeros(room, Y.shape[1])
+        self._gram, self._means = self._zeros(0, 0), self._zeros(0)
+        self._right = self._zeros(0, Y.shape[1])
 
-    def _zeros(self, *shape: int, dtype: Any = None) -> Any:
-        return zeros(shape, self._like, self._wide if dtype is None else dtype)
+    def _zeros(self, *shape: int) -> Any:
+        return zeros(shape, self._like, self._wide)
 
-    def _make_room(self, needed: int) -> None:
-        room, D = self._store.shape[0], self.n_features
-        if needed <= room:
+    def _make_room(self, D: int) -> None:
+        """As much room as there is for columns; `D` of them are in it already."""
+        room, gram, means, right = (
+            self._columns.room.shape[1],
+            self._gram,
+            self._means,
+            self._right,
+        )
+        if room == gram.shape[0]:
             return
-        room = max(needed, 2 * room)
-        old = self._store, self._gram, self._means, self._right
-        self._store = self._zeros(room, old[0].shape[1], dtype=old[0].dtype)
         self._gram, self._means = self._zeros(room, room), self._zeros(room)
-        self._right = self._zeros(room, old[3].shape[1])
-        self._store[:D, :], self._gram[:D, :D] = old[0][:D, :], old[1][:D, :D]
-        self._means[:D], self._right[:D, :] = old[2][:D], old[3][:D, :]
+        self._right = self._zeros(room, right.shape[1])
+        self._gram[:D, :D], self._means[:D] = gram[:D, :D], means[:D]
+        self._right[:D, :] = right[:D, :]
 
     def _products(self, columns: slice, B: Any) -> Any:
         """``Phi_c^T B`` of some columns of the features, for a centred `B`; wide."""
-        Phi = self._store[columns, :]
+        Phi = self._columns.room.T[columns, :]
         total = self._zeros(Phi.shape[0], B.shape[1])
         for first in range(0, B.shape[0], _ROWS):
             part = slice(first, min(first + _ROWS, B.shape[0]))
@@ -231,7 +237,7 @@ class GrowingRidge:
     def _solve(self, gram: Any, right: Any, penalty: float) -> Any:
         xp, D = self._xp, self.n_features
         ones = identity(D, self._like, self._wide)
-        rounding = machine_epsilon(self._store.dtype, xp) * xp.max(xp.linalg.diagonal(gram))
+        rounding = machine_epsilon(self._like.dtype, xp) * xp.max(xp.linalg.diagonal(gram))
         if not is_host(gram):
             # whether the factorisation succeeds is not asked: make sure of it
             return inverse(gram + (penalty + rounding) * ones)(right)

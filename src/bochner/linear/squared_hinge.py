@@ -36,7 +36,7 @@ _MOST_REPLAYED = 500  # features up to which Newton steps on a GPU are recorded;
 
 @dataclass(frozen=True)
 class SquaredHingeSolution:
-    r"""The minimiser, of one problem a column.
+    r"""The minimiser, one problem per column.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def solve_squared_hinge(
         float32 or float64; NumPy, PyTorch, or another array-API library. The products with the
         features are done in their dtype, everything of size `D` in float64.
     signs : array of shape (n,) or (n, k)
-        Labels, -1 or +1, one problem a column.
+        Labels, -1 or +1, one problem per column.
     C : float
         Weight of the loss, greater than 0.
     start : SquaredHingeSolution, optional

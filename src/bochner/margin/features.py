@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -18,37 +18,35 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import FeatureMap
-from bochner.engine.places import convert, float_dtype, is_dask, is_host, namespace, to_numpy
-from bochner.engine.summaries import take_rows
+from bochner.base import SupervisedFeatureMap
+from bochner.engine.places import (
+    as_float,
+    convert,
+    float_dtype,
+    is_dask,
+    is_device,
+    namespace,
+    to_numpy,
+)
+from bochner.engine.rowwise import map_rows, with_known_lengths
+from bochner.engine.summaries import rows_at
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
-from bochner.margin.game import Record, Search, beside, play
+from bochner.margin.game import Record, play
 from bochner.margin.players import DataPlayer, GradientMargin
+from bochner.margin.search import Search, WaveFamily, computed
 from bochner.margin.subspace import principal_directions
-from bochner.margin.trials import (
-    Setting,
-    choose,
-    columns_of,
-    grid,
-    held_out_losses,
-    make_player,
-)
-from bochner.targets import Target, TargetKind, check_labels
+from bochner.margin.trials import choose_setting, columns_of, grid, make_player
+from bochner.targets import TargetKind
 
-_TRIAL_ROWS = 6000  # rows that settings are tried on, a quarter of them held out
-_TRIAL_CHAINS = 60
-_FEWEST_TRIAL_ROWS = 80
 _DIRECTION_ROWS = 8192  # rows that the principal directions are taken from
-_TRIAL_FREQUENCIES = 50
-_TRIAL_ROUNDS = 10
-_FEWEST_ROUNDS = 20  # what the number of peaks a round leaves, by default
+_FEWEST_ROUNDS = 20  # what the number of peaks per round leaves, by default
 _MOST_PEAKS = 10
 _ROWS_OF_A_ROUND = 16_000
 
 
-class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
+class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     r"""Fourier features that make the margin of a support vector machine large.
 
     A kernel player looks for the frequencies at which the Fourier potential of the labels,
@@ -68,7 +66,7 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
     n_components : int, default=100
         Number of output columns, even.
     dual_update : {"auto", "corrective", "gradient"}, default="auto"
-        The data player's move: towards the dual weights of a squared-hinge machine on the
+        The data player's move: towards the dual weights of a squared-hinge model on the
         features so far, or the paper's step of projected gradient ascent. For more than two
         classes and for regression, the residual of a ridge regression takes the place of the
         dual weights (``"gradient"``: one against the rest, and matching pursuit).
@@ -79,7 +77,7 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
     damping : float or "auto", default="auto"
         Share of the way that the data player goes, up to 1.
     strength : float or "auto", default="auto"
-        Weight of the mean loss in the machine that the corrective update solves, against
+        Weight of the mean loss in the linear model that the corrective update solves, against
         :math:`|w|^2 / 2`; ``"auto"`` is 100 for two classes and 5000 otherwise.
     n_peaks : int or "auto", default="auto"
         Frequencies found in one round. ``"auto"``: as many as leave 20 rounds, 10 at most.
@@ -120,12 +118,12 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
     trials_ : list of (Setting, float)
         The settings tried on held-out rows, with their mean loss there. Empty when nothing was
         left to choose, or with fewer than 80 rows.
-    history_ : dict of ndarrays, a number a round
+    history_ : dict of ndarrays, one number per round
         ``"potential"``: the peak found, relative to the largest possible. ``"objective"``: the
-        optimum of the machine on the features so far (an upper limit; with ``"gradient"`` only
-        in the last round, NaN before, and in regression throughout), ``"margin"``: the margin
-        it stands for, ``(2 * objective) ** -0.5``, ``"value"``: what the dual weights of the
-        round are worth against that peak, ``"gap"``: the objective less the largest value so
+        optimum of the linear model on the features so far (an upper limit; with ``"gradient"``
+        only in the last round, NaN before, and in regression throughout), ``"margin"``: the
+        margin it stands for, ``(2 * objective) ** -0.5``, ``"value"``: what the dual weights of
+        the round are worth against that peak, ``"gap"``: the objective less the largest value so
         far.
     duality_gap_ : float
         The last gap. An estimate, not a proof: the true peak may be higher than the one found.
@@ -242,11 +240,6 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         self.memory_budget = memory_budget
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
@@ -264,9 +257,7 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         self
         """
         before = getattr(self, "frequencies_", None) if self.warm_start else None
-        X = self._validate_rows(X, reset=before is None)
-        y = check_labels(y, X.shape[0])
-        target = Target.of(y, self.target)
+        X, y, target = self._validate_labelled(X, y, reset=before is None)
         n_frequencies = self._n_frequencies()
         if before is not None and before.shape[1] >= n_frequencies:
             self.frequencies_ = before[:, :n_frequencies]
@@ -274,38 +265,41 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
         random_state = check_random_state(self.random_state)
         seeds = random_state.randint(2**31 - 1, size=4) if before is None else self._seeds
         X, y = self._take_part(X, y, RandomState(seeds[0]))
-        columns = columns_of(target, y)
-        dtype = float_dtype(X)
         if before is None:
             self._seeds, self.classes_ = seeds, target.classes
-            self.kernel_ = cast(Gaussian, resolve_kernel("gaussian", self.gamma, X, random_state))
-            basis = self._directions(X, RandomState(seeds[1]))
-        else:
-            if len(self.dual_weights_) != len(y):
-                raise ValueError(
-                    f"warm_start=True needs the rows of the fit before, {len(self.dual_weights_)} "
-                    f"of them, got {len(y)}."
-                )
-            basis = self._basis
-        rows = _project(X, basis, dtype, (2 * self.kernel_.width) ** 0.5)
-        columns = columns.astype(dtype)
-        columns = columns if _on_host(rows) else convert(columns, rows)
-        if before is None:
-            self.setting_, self.trials_ = self._choose(
-                target, rows, columns, n_frequencies, RandomState(seeds[2])
+            kernel = resolve_kernel("gaussian", self.gamma, X, random_state)
+            self.kernel_ = cast(Gaussian, kernel)
+            self._basis = self._directions(X, RandomState(seeds[1]))
+        elif len(self.dual_weights_) != len(y):
+            raise ValueError(
+                f"warm_start=True needs the rows of the fit before, {len(self.dual_weights_)} "
+                f"of them, got {len(y)}."
             )
-        player = make_player(target, columns, self.setting_, self.strength)
-        self._basis = None if basis is None else to_numpy(basis)
-        self._play(rows, player, before, n_frequencies)
+        rows = self._projected(X)
+        columns = columns_of(target, y).astype(float_dtype(X))
+        columns = convert(columns, rows) if is_device(rows) else columns
+        search = self._search(rows, n_frequencies)
+        if before is None:
+            self.setting_, self.trials_ = choose_setting(
+                grid(target, self.dual_update, self.band, self.damping),
+                target,
+                rows,
+                columns,
+                search,
+                n_frequencies,
+                strength=self.strength,
+                random_state=RandomState(seeds[2]),
+                **self._engine_options(),
+            )
+        player = make_player(target, columns, self.setting_, self.strength, self.n_components)
+        self._play(rows, replace(search, band=self.setting_.band), player, before, n_frequencies)
         return self
 
     def transform(self, X: Any) -> Any:
         """Map rows to features; see :meth:`FourierFeatures.transform`."""
         check_is_fitted(self, "frequencies_")
         X = self._validate_rows(X, reset=False)
-        return engine.features(
-            X, self.frequencies_, n_threads=self._n_threads(), memory_budget=self.memory_budget
-        )
+        return engine.features(X, self.frequencies_, **self._engine_options())
 
     @property
     def _n_features_out(self) -> int:
@@ -321,95 +315,73 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
 
     def _take_part(self, X: Any, y: Any, random_state: RandomState) -> tuple[Any, Any]:
         """The rows that take part: all, or a sample."""
-        if is_dask(X) and np.isnan(X.shape[0]):
-            X = X.compute_chunk_sizes()
-        n = len(y)
+        X, n = with_known_lengths(X), len(y)
         if n < 2:
             raise ValueError(f"a game needs at least 2 rows, got n_samples = {n}.")
         if self.max_rows is None or n <= self.max_rows:
             return X, y
         index = np.sort(random_state.permutation(n)[: self.max_rows])
-        return _rows_at(X, index), y[index]
+        return rows_at(X, index), y[index]
 
-    def _directions(self, X: Any, random_state: RandomState) -> Any:
+    def _directions(self, X: Any, random_state: RandomState) -> NDArray[Any] | None:
         if self.n_directions is None or self.n_directions >= X.shape[1]:
             return None
         n = int(X.shape[0])
         if n > _DIRECTION_ROWS and not is_dask(X):
-            X = _rows_at(X, np.sort(random_state.permutation(n)[:_DIRECTION_ROWS]))
-        return principal_directions(X, self.n_directions, random_state)
+            X = rows_at(X, np.sort(random_state.permutation(n)[:_DIRECTION_ROWS]))
+        return to_numpy(principal_directions(X, self.n_directions, random_state))
 
-    def _search(self, setting: Setting, n_peaks: int, n_chains: int, rows: Any) -> Search:
+    @property
+    def _scale(self) -> float:
+        """Frequencies of the kernel per frequency of rows that are scaled to a length of one."""
+        return (2 * self.kernel_.width) ** 0.5
+
+    def _projected(self, X: Any) -> Any:
+        """The rows as the game sees them: scaled, in the principal directions, where they are."""
+        if self._basis is None:
+            meta = as_float(X._meta) if is_dask(X) else None  # sparse blocks stay sparse
+            rows = map_rows(_project, X, X.shape[1], meta=meta, scale=self._scale)
+        else:
+            width, shared = self._basis.shape[1], {"basis": self._basis}
+            rows = map_rows(_project, X, width, shared=shared, scale=self._scale)
+        return rows.persist() if is_dask(rows) else rows
+
+    def _inside(self, frequencies: Any) -> Any:
+        """Frequencies as the game sees them: for scaled rows, in the principal directions."""
+        frequencies = frequencies / frequencies.dtype.type(self._scale)
+        return frequencies if self._basis is None else self._basis.T @ frequencies
+
+    def _search(self, rows: Any, n_frequencies: int) -> Search:
+        usual = min(-(-n_frequencies // _FEWEST_ROUNDS), _MOST_PEAKS)
         return Search(
             length=1.0,  # the rows have been scaled to it
-            band=setting.band,
-            n_peaks=min(n_peaks, n_chains),
-            n_chains=n_chains,
+            n_peaks=min(usual if self.n_peaks == "auto" else self.n_peaks, self.n_chains),
+            n_chains=self.n_chains,
             n_steps=self.n_steps,
             temperature=self.temperature,
             n_rows=None if is_dask(rows) else self.rows_per_round,
         )
 
-    def _choose(
-        self, target: Target, rows: Any, columns: Any, n_frequencies: int, state: RandomState
-    ) -> tuple[Setting, list[tuple[Setting, float]]]:
-        """Short games on a part of the rows, judged by the others."""
-        settings = grid(target, self.dual_update, self.band, self.damping)
-        n = int(columns.shape[0])
-        if len(settings) == 1 or n < _FEWEST_TRIAL_ROWS:
-            return settings[0], []
-        index = state.permutation(n)[:_TRIAL_ROWS]
-        held, used = np.split(index, [len(index) // 4])
-        if target.classes is not None and len(np.unique(to_numpy(columns)[used], axis=0)) < 2:
-            return settings[0], []
-        parts = [_rows_at(rows, np.sort(part)) for part in (used, held)]
-        labels = [_rows_at(columns, np.sort(part)) for part in (used, held)]
-        seed = int(state.randint(2**31 - 1))
-        m, n_chains = min(n_frequencies, _TRIAL_FREQUENCIES), min(self.n_chains, _TRIAL_CHAINS)
-        options = {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
-
-        def losses_of(setting: Setting) -> Any:
-            found, record = play(
-                parts[0],
-                make_player(target, labels[0], setting, self.strength),
-                m,
-                self._search(setting, -(-m // _TRIAL_ROUNDS), n_chains, parts[0]),
-                random_state=RandomState(seed),
-                n_threads=self._n_threads(),
-                memory_budget=self.memory_budget,
-            )
-            if record.interrupted:
-                raise KeyboardInterrupt  # there is no game yet that could be kept
-            W = namespace(labels[0]).concat(found, axis=1)
-            return held_out_losses(target, W, parts[0], labels[0], parts[1], labels[1], **options)
-
-        return choose(settings, losses_of)
-
-    def _play(self, rows: Any, player: DataPlayer, before: Any, n_frequencies: int) -> None:
+    def _play(
+        self, rows: Any, search: Search, player: DataPlayer, before: Any, n_frequencies: int
+    ) -> None:
         """The game itself, from the start or after the frequencies `before`."""
-        m = n_frequencies - (0 if before is None else before.shape[1])
-        peaks = -(-n_frequencies // _FEWEST_ROUNDS) if self.n_peaks == "auto" else self.n_peaks
-        peaks = min(peaks, _MOST_PEAKS) if self.n_peaks == "auto" else peaks
+        m, state = n_frequencies, self._seeds[3]
         if before is not None:
-            columns = engine.features(rows, self._inside(before), scale=1.0)
-            player.resume(beside(columns, player.coefficients), self.dual_weights_)
-        context = self._init_callback_context(max_subtasks=-(-m // peaks))
+            m, state = n_frequencies - before.shape[1], before.shape[1]
+            columns = computed(engine.features(rows, self._inside(before), scale=1.0))
+            player.resume(columns, self.dual_weights_)
+        context = self._init_callback_context(max_subtasks=-(-m // search.n_peaks))
         context.call_on_fit_task_begin(estimator=self)
 
         def after_round(found: list[Any], record: Record) -> bool | None:
             task = context.subcontext(task_name="round").call_on_fit_task_begin(estimator=self)
             return task.call_on_fit_task_end(estimator=self)
 
-        found, record = play(
-            rows,
-            player,
-            m,
-            self._search(self.setting_, peaks, self.n_chains, rows),
-            random_state=RandomState(self._seeds[3] if before is None else before.shape[1]),
-            n_threads=self._n_threads(),
-            memory_budget=self.memory_budget,
-            after_round=after_round if hasattr(self, "_skl_callbacks") else None,
-        )
+        options = {"random_state": RandomState(state), **self._engine_options()}
+        watched = after_round if hasattr(self, "_skl_callbacks") else None
+        waves = WaveFamily(rows, search, m, **options)
+        found, record = play(waves, player, m, after_round=watched)
         context.call_on_fit_task_end(estimator=self)
         if record.interrupted:
             warnings.warn(
@@ -417,67 +389,36 @@ class MarginFourierFeatures(CallbackSupportMixin, FeatureMap):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self._store(found, record, player, before)
-        if isinstance(player, GradientMargin):
-            self._close(rows, player)
-
-    def _store(self, found: list[Any], record: Record, player: DataPlayer, before: Any) -> None:
         new = to_numpy(namespace(found[0]).concat(found, axis=1))
         inside = new if before is None else np.hstack([self._inside(before), new])
         outside = inside if self._basis is None else self._basis @ inside
-        scale = (2 * self.kernel_.width) ** 0.5
-        self.frequencies_ = np.ascontiguousarray(scale * outside, dtype=new.dtype)
-        history = record.arrays()
-        history["margin"] = (2 * history["objective"]) ** -0.5
-        history["gap"] = history["objective"] - np.maximum.accumulate(history["value"])
-        if before is not None:
-            history = {name: np.r_[self.history_[name], history[name]] for name in history}
-        self.history_ = history
-        self.n_iter_ = len(history["potential"])
+        self.frequencies_ = np.ascontiguousarray(self._scale * outside, dtype=new.dtype)
         self.dual_weights_ = to_numpy(player.coefficients)
+        rounds = record.arrays()
+        if isinstance(player, GradientMargin):
+            # not known on the way: the optimum on all features
+            features = to_numpy(computed(engine.features(rows, self._inside(self.frequencies_))))
+            signs = to_numpy(player.signs)
+            rounds["objective"][-1] = hinge_optimum(features, signs, player.C)
+        self._store_history(rounds, None if before is None else self.history_)
+
+    def _store_history(
+        self, rounds: dict[str, NDArray[np.float64]], before: dict[str, Any] | None
+    ) -> None:
+        names = {"potential": "share", "objective": "objective", "value": "value"}
+        history = {name: rounds[recorded] for name, recorded in names.items()}
+        if before is not None:
+            history = {name: np.r_[before[name], values] for name, values in history.items()}
+        with np.errstate(divide="ignore"):  # an optimum of zero: nothing is lost at any margin
+            history["margin"] = (2 * history["objective"]) ** -0.5
+        history["gap"] = history["objective"] - np.maximum.accumulate(history["value"])
+        self.history_, self.n_iter_ = history, len(history["gap"])
         self.duality_gap_ = float(history["gap"][-1])
 
-    def _close(self, rows: Any, player: GradientMargin) -> None:
-        """What the gradient update does not know on its way: the optimum on all features."""
-        features = engine.features(rows, self._inside(self.frequencies_))
-        features = to_numpy(beside(features, player.coefficients))
-        history, C = self.history_, player.C
-        history["objective"][-1] = hinge_optimum(features, to_numpy(player.signs), C)
-        history["margin"][-1] = (2 * history["objective"][-1]) ** -0.5
-        history["gap"][-1] = history["objective"][-1] - history["value"].max()
-        self.duality_gap_ = float(history["gap"][-1])
 
-    def _inside(self, frequencies: Any) -> Any:
-        """Frequencies as the game sees them: for scaled rows, in the principal directions."""
-        frequencies = frequencies / frequencies.dtype.type((2 * self.kernel_.width) ** 0.5)
-        return frequencies if self._basis is None else self._basis.T @ frequencies
-
-
-def _on_host(rows: Any) -> bool:
-    return is_host(rows) or is_dask(rows)
-
-
-def _project(X: Any, basis: Any, dtype: Any, scale: float) -> Any:
-    """The rows in the principal directions, scaled to a length of one, where they are."""
-    if is_host(X):
-        rows = X if basis is None else np.asarray(X @ basis.astype(X.dtype, copy=False))
-        return (rows * scale).astype(dtype, copy=False)
-    if is_dask(X):
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        width = X.shape[1] if basis is None else basis.shape[1]
-        return X.map_blocks(
-            partial(_project, basis=basis, dtype=dtype, scale=scale),
-            dtype=dtype,
-            chunks=(X.chunks[0], (width,)),
-            meta=X._meta if basis is None else np.empty((0, 0), dtype),
-        ).persist()
-    X = convert(X, X, getattr(namespace(X), np.dtype(dtype).name))
-    return (X if basis is None else X @ convert(basis, X)) * scale
-
-
-def _rows_at(array: Any, index: Any) -> Any:
-    """Some rows, where they are; those of a dask array come to the client."""
-    if _on_host(array):
-        return take_rows(array, index)
-    xp = namespace(array)
-    return xp.take(array, convert(index, array, xp.int64), axis=0)
+def _project(X: Any, scale: float, basis: Any = None) -> Any:
+    rows = as_float(X)
+    rows = rows if basis is None else rows @ convert(basis, rows)
+    rows = rows * scale
+    # by row, so that a table, which is stored by column, gives the same products
+    return np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows

@@ -1,76 +1,55 @@
 r"""The game between a kernel player and a data player, round by round.
 
-The kernel player looks for the peaks of the Fourier potential of the coefficients `A`,
+The kernel player has a family of functions: waves :math:`e^{i \langle w, x \rangle}` of all
+frequencies (:mod:`bochner.margin.search`), or functions on the unit sphere
+(:mod:`bochner.margin.sphere.families`). In each round it proposes those of largest potential
 
-.. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2 ,
+.. math:: v(\phi) = \sum_k \Bigl| \sum_i A_{ik} \phi(x_i) \Bigr|^2 ,
 
-the data player (:mod:`bochner.margin.players`) answers to the frequencies found by moving `A`. Far
-from the origin the potential of a finite sample is noise, and a search finds the peaks of that
-noise: the search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band `s`.
+and the data player (:mod:`bochner.margin.players`) answers by moving the coefficients `A`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner import engine
-from bochner.engine.places import cast, convert, is_dask, namespace, to_numpy
-from bochner.engine.replay import Replayed
-from bochner.engine.summaries import take_rows
-from bochner.fourier.langevin import climb, distinct_peaks
-from bochner.margin.players import CorrectiveMargin, DataPlayer
+from bochner.engine.places import namespace
+from bochner.margin.players import DataPlayer
 
 Float = NDArray[np.float64]
 
-_START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to the kernel's
-_KEPT = 0.5  # share of the chains that go on from where they were in the round before
-_APART = 0.4  # distance of the peaks of one round, in units of the kernel's frequencies
-_LONGEST_PHASE = 4000.0
-_BLOCK = 64  # rounds whose random numbers are drawn, and moved to the device, at once
-
 
 @dataclass(frozen=True)
-class Search:
-    """How the kernel player looks for peaks.
+class Proposal:
+    """The functions that the kernel player proposes in a round."""
 
-    Parameters
-    ----------
-    length : float
-        Length scale of the rows. Frequencies are measured in its inverse.
-    band : float or None
-        The band `s`, in units of ``1 / length``; None is no limit.
-    n_peaks : int
-        Frequencies a round.
-    n_chains, n_steps : int
-        Chains, and steps of each.
-    temperature : float
-        Noise of the chains, see :func:`~bochner.fourier.langevin.climb`.
-    n_rows : int or None
-        Rows of a round, drawn anew each time; None is all.
-    """
+    functions: Any  # as their family knows them: frequencies, or a position in a list
+    n_functions: int
+    columns: Any  # their values on the rows: all first parts, then all second parts
+    potential: Any  # of the first of them, the best
+    share: Any  # that potential as a share of the largest possible one
 
-    length: float
-    band: float | None = 12.0
-    n_peaks: int = 5
-    n_chains: int = 100
-    n_steps: int = 12
-    temperature: float = 0.0
-    n_rows: int | None = None
+
+class Family(Protocol):
+    """The functions of a kernel player, for one game."""
+
+    def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
+        """The best functions against these coefficients, or the best ones found."""
 
 
 @dataclass
 class Record:
-    """What happened, a number a round."""
+    """What happened, one number per round."""
 
-    potential: list[Any] = field(default_factory=list)  # of the best peak, over (sum |A|)^2
-    objective: list[Any] = field(default_factory=list)  # the machine's optimum, where known
-    value: list[Any] = field(default_factory=list)  # what A was worth against the best peak
+    potential: list[Any] = field(default_factory=list)  # of the best function
+    share: list[Any] = field(default_factory=list)  # the same over (sum |A|)^2
+    value: list[Any] = field(default_factory=list)  # what A was worth against that function
+    objective: list[Any] = field(default_factory=list)  # the linear model's optimum, where known
     interrupted: bool = False
 
     def arrays(self) -> dict[str, Float]:
@@ -82,202 +61,78 @@ class Record:
 
 
 def play(
-    rows: Any,
+    family: Family,
     player: DataPlayer,
-    n_frequencies: int,
-    search: Search,
+    n_functions: int,
     *,
-    random_state: RandomState,
-    n_threads: int | None = None,
-    memory_budget: int | None = None,
+    least_share: float | None = None,
     after_round: Callable[[list[Any], Record], bool | None] | None = None,
 ) -> tuple[list[Any], Record]:
-    """Play rounds until there are `n_frequencies`.
+    """Play rounds until `n_functions` were chosen, one that is chosen again counted again.
+
+    On a device the host does not wait for the result of a round.
 
     Parameters
     ----------
-    rows : array of shape (n, d)
-        Anything the engine takes. Arrays on a device stay there, and the host does not wait for
-        them; a dask array is summed by its workers while the chains run here.
+    family : Family
+        The kernel player, with the rows.
     player : DataPlayer
-        Holds the coefficients, beside the rows.
-    n_frequencies : int
+        Holds the coefficients.
+    n_functions : int
         How many.
-    search : Search
-        How the peaks are found.
-    random_state : RandomState
-        Starts of the chains, rows of the rounds.
-    n_threads, memory_budget : int, optional
-        For the engine.
+    least_share : float, optional
+        The game ends before a round, but for the first, whose best function has no more than
+        this share of the largest possible potential. On a device the host would wait for it.
     after_round : callable, optional
-        Called with the frequencies and the record so far; True ends the game.
+        Called with the functions and the record so far; True ends the game.
 
     Returns
     -------
-    frequencies : list of arrays of shape (d, p)
+    functions : list
         Those of each round.
     record : Record
+        A KeyboardInterrupt after the first round ends the game and is noted there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.game import play
+    >>> from bochner.margin.players import CorrectiveMargin
+    >>> from bochner.margin.search import Search, WaveFamily
+    >>> X = np.linspace(-9, 9, 500)[:, None]
+    >>> player = CorrectiveMargin(np.sign(np.sin(2 * X)), strength=100.0, damping=0.5)
+    >>> search = Search(length=1.0, n_peaks=1)
+    >>> waves = WaveFamily(X, search, 1, random_state=np.random.RandomState(0))
+    >>> (frequencies,), record = play(waves, player, 1)
+    >>> np.abs(frequencies).round(1)
+    array([[2.]])
     """
-    options = {"n_threads": n_threads, "memory_budget": memory_budget}
     found: list[Any] = []
-    record, n_peaks = Record(), min(search.n_peaks, n_frequencies)
-    hunt = _Hunt(rows, search, n_peaks, random_state, options)
-    look = hunt.look if search.temperature else Replayed(hunt.look)  # noise comes from the host
-    n_rounds = -(-n_frequencies // n_peaks)
-    draws = _draws(rows, search, n_rounds, player.coefficients, random_state)
-    if isinstance(player, CorrectiveMargin):
-        player.expect(2 * n_frequencies)
-    n_found, leftover = 0, None
-    while n_found < n_frequencies:
-        count = min(n_peaks, n_frequencies - n_found)
+    record, n_found = Record(), 0
+    while n_found < n_functions:
         try:
-            xp, (starts, sample) = namespace(player.coefficients), next(draws)
-            if leftover is not None:
-                starts = xp.concat([leftover, starts], axis=1)
-            new, columns, share, peak, leftover = look(player.coefficients, starts, sample)
-            if count < n_peaks:
-                new = new[:, :count]
-                pairs = columns[:, :count], columns[:, n_peaks : n_peaks + count]
-                columns = xp.concat(pairs, axis=1)
-            value, objective = player.value(peak), player.move(columns)
+            new = family.propose(player.coefficients, n_functions - n_found)
+            if found and least_share is not None and not new.share > least_share:
+                break
+            value, objective = player.value(new.potential), player.move(new.columns)
         except KeyboardInterrupt:
             if not found:
                 raise
             record.interrupted = True
             break
-        found.append(new)
-        record.potential.append(share)
+        found.append(new.functions)
+        record.potential.append(new.potential)
+        record.share.append(new.share)
         record.value.append(value)
         record.objective.append(objective)
-        n_found += count
+        n_found += new.n_functions
         if after_round is not None and after_round(found, record):
             break
     return found, record
 
 
-class _Hunt:
-    """The kernel player: chains, some of which go on where they were in the round before."""
-
-    def __init__(
-        self,
-        rows: Any,
-        search: Search,
-        n_peaks: int,
-        random_state: RandomState,
-        options: dict[str, Any],
-    ) -> None:
-        self.rows, self.search, self.n_peaks, self.options = rows, search, n_peaks, options
-        self.random_state, self.longest = random_state, _longest(rows)
-
-    def look(self, coefficients: Any, starts: Any, sample: Any) -> tuple[Any, ...]:
-        """One search, the same work in every round.
-
-        Returns the best frequencies (d, p), their columns, the height of the first of them as
-        a share and bare, and the best chains that gave no frequency, to go on from.
-        """
-        xp, search, A = namespace(starts), self.search, coefficients
-        rows, A = (self.rows, A) if sample is None else _take(self.rows, A, sample)
-        total = xp.sum(xp.abs(A))
-        A = A / xp.where(total > 0, total, xp.ones_like(total))
-        points, values = climb(
-            self._potential(rows, A, starts.dtype),
-            starts,
-            n_steps=search.n_steps,
-            temperature=search.temperature,
-            longest=self.longest,
-            random_state=self.random_state,
-        )
-        best = distinct_peaks(points, values, self.n_peaks, _APART / search.length)
-        others = xp.argsort(-_without(xp, values, best), stable=True)
-        leftover = xp.take(points, others[: int(_KEPT * search.n_chains)], axis=1)
-        new = xp.take(points, best, axis=1)
-        columns = beside(self._waves(new), coefficients)
-        return new, columns, *_heights(columns, coefficients, self.n_peaks), leftover
-
-    def _waves(self, W: Any) -> Any:
-        if self.longest is None:
-            return engine.features(self.rows, W, scale=1.0, **self.options)
-        from bochner.engine import device
-
-        # The phases are known to be small: the device need not be asked.
-        return device.features(
-            self.rows, W, scale=1.0, offset=None, out=None, small_phases=True, **self.options
-        )
-
-    def _potential(self, rows: Any, A: Any, dtype: Any) -> Callable[[Any], tuple[Any, Any]]:
-        """The potential and its gradient within the band, in the dtype of the points."""
-        search, small = self.search, self.longest is not None
-        band = None if search.band is None else search.band / search.length
-
-        def potential(points: Any) -> tuple[Any, Any]:
-            xp = namespace(points)
-            v, slope = engine.potential_and_gradient(
-                rows, points, A, small_phases=small, **self.options
-            )
-            v, slope = cast(v, dtype), cast(slope, dtype)
-            if band is None:
-                return v, slope
-            share = xp.exp(-xp.sum(points * points, axis=0) / (2 * band**2))
-            return share * v, share * (slope - (v / band**2) * points)
-
-        return potential
-
-
-def _heights(columns: Any, A: Any, count: int) -> tuple[Any, Any]:
-    """The potential of the first new frequency, without the band: over (sum |A|)^2, and bare."""
-    xp = namespace(columns)
-    sums = columns[:, ::count].T @ cast(A, columns.dtype)
-    peak, total = xp.sum(sums * sums), xp.sum(xp.abs(A))
-    return peak / xp.where(total > 0, total, xp.ones_like(total)) ** 2, peak
-
-
-def _draws(
-    rows: Any, search: Search, n_rounds: int, like: Any, random_state: RandomState
-) -> Iterator[tuple[Any, Any]]:
-    """Starts of new chains and row numbers, round by round, beside the coefficients."""
-    d, n = int(rows.shape[1]), int(like.shape[0])
-    spread = _START_VARIANCE**0.5 / search.length
-    n_rows = None if search.n_rows is None or search.n_rows >= n else search.n_rows
-    done = 0
-    while done < n_rounds:
-        fresh = search.n_chains - (int(_KEPT * search.n_chains) if done else 0)
-        size = min(_BLOCK, n_rounds - done) if done else 1
-        starts = spread * random_state.standard_normal((size, d, fresh))
-        there = convert(starts, like)
-        samples: Any = None
-        if n_rows is not None:
-            samples = random_state.randint(n, size=(size, n_rows))
-            if not isinstance(like, np.ndarray):
-                samples = convert(samples, like, namespace(like).int64)
-        for r in range(size):
-            yield there[r, :, :], None if samples is None else samples[r, :]
-        done += size
-
-
-def _take(rows: Any, A: Any, sample: Any) -> tuple[Any, Any]:
-    if isinstance(A, np.ndarray):
-        return take_rows(rows, sample), A[sample]
-    xp = namespace(A)
-    return xp.take(rows, sample, axis=0), xp.take(A, sample, axis=0)
-
-
-def _without(xp: Any, values: Any, chosen: Any) -> Any:
-    places = xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
-    taken = xp.any(places[:, None] == chosen[None, :], axis=1)
-    return xp.where(taken, -xp.inf, values)
-
-
-def _longest(rows: Any) -> float | None:
-    """Longest frequency whose phases are known to be small; None where it does not matter."""
-    if isinstance(rows, np.ndarray) or hasattr(rows, "tocsr") or is_dask(rows):
-        return None  # the engine looks at the phases itself, at no cost
-    xp = namespace(rows)
-    norm = float(xp.max(xp.linalg.vector_norm(cast(rows, xp.float64), axis=1)))
-    return _LONGEST_PHASE / norm if norm > 0 else None
-
-
-def beside(columns: Any, like: Any) -> Any:
-    """New columns where the coefficients are: a dask array's come to the client."""
-    if is_dask(columns):
-        columns = columns.compute()
-    return columns if not isinstance(like, np.ndarray) else to_numpy(columns)
+def share_of_largest(potential: Any, coefficients: Any) -> Any:
+    """A potential over ``(sum |A|)^2``, the largest one of a function with values up to one."""
+    xp = namespace(coefficients)
+    total = xp.sum(xp.abs(coefficients))
+    return potential / xp.where(total > 0, total, xp.ones_like(total)) ** 2

@@ -1,38 +1,43 @@
-r"""The data player of the margin game: coefficients against which features are chosen.
+r"""The data player of the margin game: coefficients against which functions are chosen.
 
-A feature is good when it correlates with the coefficients `A`: the potential of a frequency is
-:math:`v(w) = \sum_k |\sum_i A_{ik} e^{i \langle w, x_i \rangle}|^2`. For two classes
-:math:`A = \alpha y` with the dual weights :math:`\alpha` of a support vector machine; for numbers,
-and for many classes coded as columns, `A` is the residual of a regression. After each choice of
-features the player answers, by one of four moves:
+A function is good when it correlates with the coefficients `A`: its potential is
+:math:`v(\phi) = \sum_k |\sum_i A_{ik} \phi(x_i)|^2`. For two classes :math:`A = \alpha y` with the
+dual weights :math:`\alpha` of a support vector machine; for numbers, and for many classes coded as
+columns, `A` may be the residual of a regression. After each choice of functions the player
+answers, by one of four moves:
 
-=================  ==========================================  =================================
-..                 towards the optimum on all features so far  a step along the gradient
-=================  ==========================================  =================================
-dual weights       :class:`CorrectiveMargin`                   :class:`GradientMargin`
-residuals          :class:`CorrectiveResidual`                 :class:`GradientResidual`
-=================  ==========================================  =================================
+=================  =======================================  =================================
+..                 towards the optimum on all of them       a step along the gradient
+=================  =======================================  =================================
+dual weights       :class:`CorrectiveMargin`                :class:`GradientMargin`
+residuals          :class:`CorrectiveResidual`              :class:`GradientResidual`
+=================  =======================================  =================================
 
-New features come as columns of pairs, all cosines before all sines, with amplitude one. With `m`
-frequencies the kernel gives each the weight ``1 / m``, so that a machine on the kernel is one on
-these columns with its penalty multiplied by `m`. Arrays may be of any array-API library; the host
-does not wait for a device.
+The values of new functions come as columns. A wave has two parts, its cosine and its sine, with
+amplitude one; a function on the sphere has one (`n_parts`). All first parts come before all
+second parts. With `m` functions the kernel gives each the weight ``1 / m`` (one that is chosen
+again comes again), so that a linear model on the kernel is one on these columns with its penalty
+multiplied by `m`. Arrays may be of any array-API library; the host does not wait for a device.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sklearn.exceptions import ConvergenceWarning
 
 from bochner.engine.places import cast, convert, is_host, namespace, on_cuda, wide_dtype, zeros
 from bochner.engine.replay import Replayed
 from bochner.linear.dual_set import project_onto_dual_set
+from bochner.linear.growing import GrowingColumns
 from bochner.linear.newton import newton_steps
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import SquaredHingeSolution, solve_squared_hinge
+
+DualUpdate = Literal["corrective", "gradient"]
 
 _NEWTON_STEPS = 4  # on a GPU, from a warm start; the damped move does not need more
 _MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # elsewhere
@@ -50,18 +55,62 @@ class DataPlayer(Protocol):
         """What the coefficients, scaled at best, are worth when `potential` is the peak."""
 
     def move(self, columns: Any) -> Any:
-        """Answer to new features; returns the optimum on all features, or None if unknown."""
+        """Answer to new functions; returns the optimum on all of them, or None if unknown."""
 
     def resume(self, columns: Any, coefficients: Any) -> None:
-        """Go on with these features, and with the coefficients of an earlier game."""
+        """Go on with these functions, and with the coefficients of an earlier game."""
+
+
+def make_player(
+    columns: Any,
+    update: DualUpdate,
+    *,
+    margin: bool,
+    damping: float,
+    strength: float,
+    C: float = 1.0,
+    n_parts: int = 2,
+    rescale: bool = True,
+    capacity: int = 0,
+) -> DataPlayer:
+    """One of the four players.
+
+    Parameters
+    ----------
+    columns : array of shape (n, k)
+        Labels, -1 or +1, for dual weights (``margin=True``); otherwise numbers to predict.
+    update : {"corrective", "gradient"}
+        The move.
+    margin, damping, strength, C, n_parts, rescale, capacity
+        As the players take them; `damping` is also the step of a gradient update.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.players import make_player
+    >>> make_player(np.ones((3, 1)), "gradient", margin=False, damping=0.5, strength=1.0).step
+    0.5
+    """
+    if update == "gradient":
+        if margin:
+            return GradientMargin(columns, C=C, step=damping, n_parts=n_parts)
+        return GradientResidual(columns, step=damping, n_parts=n_parts)
+    how: dict[str, Any] = {"strength": strength, "damping": damping, "n_parts": n_parts}
+    if margin:
+        return CorrectiveMargin(columns, **how, rescale=rescale, capacity=capacity)
+    return CorrectiveResidual(columns, **how)
 
 
 class CorrectiveMargin:
-    r"""Dual weights that go a share of the way to those of a squared-hinge machine.
+    r"""Dual weights that go a share of the way to those of a squared-hinge model.
 
-    The machine is :math:`\min_w \frac12 |w|^2 + C \sum_i \max(0, 1 - y_i f(x_i))^2` on the
-    features so far, with :math:`C = \mathrm{strength} / n`; weights are kept at mean one, and
+    The model is :math:`\min_w \frac12 |w|^2 + C \sum_i \max(0, 1 - y_i f(x_i))^2` on the
+    functions so far, with :math:`C = \mathrm{strength} / n`, and
     :math:`\alpha \leftarrow (1 - h) \alpha + h\, \alpha_{\mathrm{svm}}`.
+
+    Weights are kept at mean one; without `rescale` they are those of the model, and begin with
+    the largest in :math:`[0, C]` for which :math:`y \cdot \alpha = 0`. Room is made for
+    `capacity` columns at first.
 
     Examples
     --------
@@ -74,11 +123,21 @@ class CorrectiveMargin:
     [0.5, 1.5, 1.5, 0.5]
     """
 
-    def __init__(self, signs: Any, *, strength: float, damping: float) -> None:
-        self._xp, self.signs, self.damping = namespace(signs), signs, damping
+    def __init__(
+        self,
+        signs: Any,
+        *,
+        strength: float,
+        damping: float,
+        n_parts: int = 2,
+        rescale: bool = True,
+        capacity: int = 0,
+    ) -> None:
+        self._xp, self.signs = namespace(signs), signs
+        self.damping, self.n_parts, self.rescale = damping, n_parts, rescale
         self.C = strength / signs.shape[0]
-        self.weights = _balanced(signs)
-        self._features = GrowingColumns(signs.shape[0])
+        self.weights = _balanced(signs) if rescale else _largest(signs, self.C)
+        self._columns = GrowingColumns(signs.shape[0], capacity)
         self._solution: SquaredHingeSolution | None = None
         self._replayed: _ReplayedNewton | None = None
 
@@ -90,24 +149,21 @@ class CorrectiveMargin:
         total, squares = self._xp.sum(self.weights), self._xp.sum(self.weights**2)
         return _best_scaled(total, potential + squares / (2 * self.C))
 
-    def expect(self, n_columns: int) -> None:
-        """Make room for that many columns beyond those there are."""
-        self._features.reserve(self._features.n_columns + n_columns)
-
     def move(self, columns: Any) -> Any:
-        m = self._features.append(columns).n_columns // 2
-        room = self._features.room
+        m = self._columns.append(columns).n_columns // self.n_parts
+        room = self._columns.room
         if on_cuda(columns) and room.shape[0] * room.shape[1] ** 2 <= _MOST_REPLAYED:
             if self._replayed is None or self._replayed.features is not room:
                 before = None if self._replayed is None else self._replayed.V
-                self._replayed = _ReplayedNewton(room, self.signs, self.C, self.damping, before)
+                how = self.C, self.damping, self.rescale
+                self._replayed = _ReplayedNewton(room, self.signs, *how, before)
             self.weights, objective = self._replayed(self.weights, m)
             return objective
         with warnings.catch_warnings():
             # As far as it came will do: the weights only move towards it.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._solution = solution = solve_squared_hinge(
-                self._features.array,
+                self._columns.array,
                 self.signs,
                 self.C / m,
                 start=self._solution,
@@ -116,12 +172,12 @@ class CorrectiveMargin:
             )
         square = self._xp.sum(solution.coefficients**2)
         self.weights, objective = _towards(
-            self.weights, solution.margins, square, m, self.C, self.damping
+            self.weights, solution.margins, square, m, self.C, self.damping, self.rescale
         )
         return objective
 
     def resume(self, columns: Any, coefficients: Any) -> None:
-        self._features.append(columns)
+        self._columns.append(columns)
         self.weights = convert(coefficients, self.signs) * self.signs
 
 
@@ -130,14 +186,14 @@ class _ReplayedNewton:
     same work in every round; those to come are zero and change nothing."""
 
     def __init__(
-        self, features: Any, signs: Any, C: float, damping: float, before: Any = None
+        self, features: Any, signs: Any, C: float, damping: float, rescale: bool, before: Any
     ) -> None:
         self.features = features
         shape = (signs.shape[1], features.shape[1] + 1)
         self.V = zeros(shape, features, wide_dtype(features))
         if before is not None:  # there was less room
             self.V[:, : before.shape[1] - 1], self.V[:, -1] = before[:, :-1], before[:, -1]
-        self._move = Replayed(partial(_newton_move, features, signs, C, damping))
+        self._move = Replayed(partial(_newton_move, features, signs, C, damping, rescale))
 
     def __call__(self, weights: Any, m: int) -> tuple[Any, Any]:
         weights, self.V, objective = self._move(weights, self.V, float(m))
@@ -145,38 +201,48 @@ class _ReplayedNewton:
 
 
 def _newton_move(
-    features: Any, signs: Any, C: float, damping: float, weights: Any, V: Any, m: Any
+    features: Any,
+    signs: Any,
+    C: float,
+    damping: float,
+    rescale: bool,
+    weights: Any,
+    V: Any,
+    m: Any,
 ) -> tuple[Any, Any, Any]:
     """Newton steps from `V`, and the weights towards what they give."""
     V, margins = newton_steps(features, signs, C / m, V, _NEWTON_STEPS)
     square = namespace(V).sum(V[:, :-1] ** 2)
-    weights, objective = _towards(weights, margins, square, m, C, damping)
+    weights, objective = _towards(weights, margins, square, m, C, damping, rescale)
     return weights, V, objective
 
 
 def _towards(
-    weights: Any, margins: Any, square: Any, m: Any, C: float, damping: float
+    weights: Any, margins: Any, square: Any, m: Any, C: float, damping: float, rescale: bool
 ) -> tuple[Any, Any]:
-    """Weights a share of the way to those of a machine, and its objective."""
+    """Weights a share of the way to those of a model, and its objective."""
     xp = namespace(margins)
     lacking = xp.maximum(1 - margins, xp.zeros_like(margins))
-    target = lacking * (xp.sum(weights) / _positive(xp, xp.sum(lacking)))
+    scale = xp.sum(weights) / _positive(xp.sum(lacking)) if rescale else 2 * C
     objective = m * square / 2 + C * xp.sum(lacking**2)
-    return (1 - damping) * weights + damping * target, objective
+    return (1 - damping) * weights + damping * (scale * lacking), objective
 
 
 class GradientMargin:
     r"""Dual weights in :math:`K = \{0 \le \alpha_i \le C, y \cdot \alpha = 0\}`, Algorithm 2.
 
-    Online gradient ascent: for each new frequency in turn, with
-    :math:`F = \sum_i \alpha_i y_i e^{i \langle w, x_i \rangle}`,
+    One step of projected gradient ascent on the value of the game for each new function
+    :math:`\phi` in turn,
 
     .. math::
 
-        \alpha \leftarrow \Pi_K\Bigl(\alpha + \tfrac{2 \kappa}{n}
-            \bigl(1 - y_i \mathrm{Re}(\bar F e^{i \langle w, x_i \rangle})\bigr)\Bigr),
+        \alpha \leftarrow \Pi_K\Bigl(\alpha + \eta
+            \bigl(1 - y_i \mathrm{Re}(\bar c\, \phi(x_i))\bigr)\Bigr), \qquad
+        c = \sum_j \alpha_j y_j \phi(x_j), \qquad
+        \eta = \kappa\, p \Big/ \sum_i |\phi(x_i)|^2,
 
-    where :math:`\kappa = 1` would remove the correlation with the new frequency in one step.
+    with `p` the number of its parts (for a wave :math:`\eta = 2 \kappa / n`) and the step
+    :math:`\kappa`. Without the projection :math:`\kappa = 1` would bring :math:`c` to about zero.
 
     Examples
     --------
@@ -189,11 +255,10 @@ class GradientMargin:
     [0.79, 1.0, 1.0, 0.79]
     """
 
-    def __init__(self, signs: Any, *, C: float, step: float) -> None:
-        self._xp, self.signs, self.C, self.step = namespace(signs), signs, C, step
-        full = self._xp.zeros_like(signs) + C
-        self.weights = project_onto_dual_set(full, signs, C)
-        self._ascend = Replayed(partial(_ascent, signs, C, 2 * step / signs.shape[0]))
+    def __init__(self, signs: Any, *, C: float, step: float, n_parts: int = 2) -> None:
+        self.signs, self.C, self.step, self.n_parts = signs, C, step, n_parts
+        self.weights = _largest(signs, C)
+        self._ascend = Replayed(partial(_ascend, signs, C, step))
 
     @property
     def coefficients(self) -> Any:
@@ -201,58 +266,26 @@ class GradientMargin:
 
     def value(self, potential: Any) -> Any:
         # The box forbids larger weights, so that they are scaled down at most.
-        xp, total = self._xp, self._xp.sum(self.weights)
-        share = total / _positive(xp, xp.maximum(total + 0 * potential, potential))
+        xp = namespace(self.signs)
+        total = xp.sum(self.weights)
+        share = total / _positive(xp.maximum(total + 0 * potential, potential))
         return share * total - share**2 * potential / 2
 
     def move(self, columns: Any) -> None:
-        m = columns.shape[1] // 2
-        for j in range(m):
-            (self.weights,) = self._ascend(self.weights, columns[:, j::m])
+        for function in _functions(columns, self.n_parts):
+            (self.weights,) = self._ascend(self.weights, function)
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         self.weights = convert(coefficients, self.signs) * self.signs
 
 
-def _ascent(signs: Any, C: float, step: float, weights: Any, pair: Any) -> tuple[Any]:
-    return (ascend(weights, signs, pair, step=step, C=C),)
-
-
-def ascend(weights: Any, signs: Any, columns: Any, *, step: float, C: float) -> Any:
-    r"""One step of projected gradient ascent on the game's value against a kernel.
-
-    :math:`\alpha \leftarrow \Pi_K(\alpha + \eta (1 - y \, \Phi \Phi^T (\alpha y)))`, with the
-    projection onto :math:`K = \{0 \le \alpha_i \le C, y \cdot \alpha = 0\}`.
-
-    Parameters
-    ----------
-    weights, signs : arrays of shape (n, k)
-        Dual weights and labels, one machine a column.
-    columns : array of shape (n, p)
-        The kernel's features.
-    step : float
-        The step size.
-    C : float
-        Upper limit of the weights.
-
-    Returns
-    -------
-    array of shape (n, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.players import ascend
-    >>> signs = np.array([[1.0], [-1.0]])
-    >>> ascend(np.ones((2, 1)), signs, np.array([[1.0], [-1.0]]), step=0.25, C=1.0).ravel()
-    array([0.75, 0.75])
-    """
-    slope = 1 - signs * (columns @ (columns.T @ cast(weights * signs, columns.dtype)))
-    return project_onto_dual_set(weights + step * slope, signs, C)
+def _ascend(signs: Any, C: float, step: float, weights: Any, function: Any) -> tuple[Any]:
+    slope = 1 - signs * (function @ (function.T @ cast(weights * signs, function.dtype)))
+    return (project_onto_dual_set(weights + step / _size(function) * slope, signs, C),)
 
 
 class CorrectiveResidual:
-    r"""The residual of a ridge regression on the features so far, or a share of the way to it.
+    r"""The residual of a ridge regression on the functions so far, or a share of the way to it.
 
     :math:`\min_{w, b} \frac12 |w|^2 + C \sum_i (y_i - f(x_i))^2` with
     :math:`C = \mathrm{strength} / n`, for every column of targets.
@@ -268,24 +301,20 @@ class CorrectiveResidual:
     True
     """
 
-    def __init__(self, targets: Any, *, strength: float, damping: float) -> None:
-        xp = self._xp = namespace(targets)
-        self.C, self.damping = strength / targets.shape[0], damping
-        self.targets = targets - xp.mean(targets, axis=0)
-        self.coefficients = self.targets
+    def __init__(self, targets: Any, *, strength: float, damping: float, n_parts: int = 2) -> None:
+        self.C, self.damping, self.n_parts = strength / targets.shape[0], damping, n_parts
+        self.targets = self.coefficients = _centred(targets)
         self._ridge = GrowingRidge(self.targets)
 
     def value(self, potential: Any) -> Any:
-        xp, A = self._xp, self.coefficients
+        xp, A = namespace(self.targets), self.coefficients
         return _best_scaled(xp.sum(A * self.targets), potential + xp.sum(A**2) / (2 * self.C))
 
     def move(self, columns: Any) -> Any:
-        xp, m = self._xp, self._ridge.append(columns).n_features // 2
-        penalty = m / (2 * self.C)
-        coefficients, _ = self._ridge.solve(penalty)
-        residual, square = self._ridge.residuals(penalty), xp.sum(coefficients**2)
+        m = self._ridge.append(columns).n_features // self.n_parts
+        residual, square = self._ridge.residuals_and_square(m / (2 * self.C))
         self.coefficients = (1 - self.damping) * self.coefficients + self.damping * residual
-        return m * square / 2 + self.C * xp.sum(residual**2)
+        return m * square / 2 + self.C * namespace(residual).sum(residual**2)
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         self._ridge.append(columns)
@@ -293,10 +322,10 @@ class CorrectiveResidual:
 
 
 class GradientResidual:
-    r"""A residual out of which each new frequency takes a share of its part.
+    r"""A residual out of which each new function takes a share of its part.
 
-    :math:`A \leftarrow A - \kappa\, P A` with `P` about the projection onto the centred cosine
-    and sine (matching pursuit with shrinkage).
+    :math:`A \leftarrow A - \kappa\, P A` with `P` the projection onto the centred function, for
+    a wave about that onto its centred cosine and sine (matching pursuit with shrinkage).
 
     Examples
     --------
@@ -309,63 +338,44 @@ class GradientResidual:
     True
     """
 
-    def __init__(self, targets: Any, *, step: float) -> None:
-        xp = self._xp = namespace(targets)
-        self.targets, self.step = targets - xp.mean(targets, axis=0), step
-        self.coefficients = self.targets
+    def __init__(self, targets: Any, *, step: float, n_parts: int = 2) -> None:
+        self.step, self.n_parts = step, n_parts
+        self.targets = self.coefficients = _centred(targets)
 
     def value(self, potential: Any) -> Any:
-        # Without a machine there is no penalty: the worth against an infinite C.
-        return _best_scaled(self._xp.sum(self.coefficients * self.targets), potential)
+        # Without a linear model there is no penalty: the worth against an infinite C.
+        return _best_scaled(
+            namespace(self.targets).sum(self.coefficients * self.targets), potential
+        )
 
     def move(self, columns: Any) -> None:
-        xp, (n, width) = self._xp, columns.shape
-        for j in range(width // 2):
-            pair = columns[:, j :: width // 2]
-            pair = pair - xp.mean(pair, axis=0)
-            part = pair @ (pair.T @ cast(self.coefficients, pair.dtype))
-            self.coefficients = self.coefficients - (2 * self.step / n) * part
+        for function in map(_centred, _functions(columns, self.n_parts)):
+            part = function @ (function.T @ cast(self.coefficients, function.dtype))
+            self.coefficients = self.coefficients - self.step / _size(function) * part
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         self.coefficients = convert(coefficients, self.targets)
 
 
-class GrowingColumns:
-    """Columns appended one block after the other, in room that doubles when it is full."""
+def _functions(columns: Any, n_parts: int) -> Iterator[Any]:
+    """The parts of each function in turn."""
+    m = columns.shape[1] // n_parts
+    return (columns[:, j::m] for j in range(m))
 
-    def __init__(self, n_rows: int) -> None:
-        self.n_rows, self.n_columns = n_rows, 0
-        self._wanted = 0
-        self._store: Any = None
-        self._room: Any = None
 
-    @property
-    def array(self) -> Any:
-        """All columns, of shape (n, D); a view."""
-        return self._store[: self.n_columns, :].T
+def _size(function: Any) -> Any:
+    """The square norm of a function's part, on average: n / 2 for a wave, cos^2 + sin^2 = 1."""
+    n, n_parts = function.shape
+    return n / 2 if n_parts == 2 else _positive(namespace(function).sum(function**2))
 
-    @property
-    def room(self) -> Any:
-        """The columns, and zeros where there is room for more; the same object until it grows."""
-        return self._room
 
-    def reserve(self, n_columns: int) -> None:
-        """Room for that many columns, made with the next block."""
-        self._wanted = n_columns
+def _centred(columns: Any) -> Any:
+    return columns - namespace(columns).mean(columns, axis=0)
 
-    def append(self, columns: Any) -> GrowingColumns:
-        before, after = self.n_columns, self.n_columns + columns.shape[1]
-        room = 0 if self._store is None else self._store.shape[0]
-        if after > room:
-            old = self._store
-            shape = (max(after, 2 * room, self._wanted), self.n_rows)
-            self._store = zeros(shape, columns, columns.dtype)
-            if old is not None:
-                self._store[:before, :] = old[:before, :]
-            self._room = self._store.T
-        self._store[before:after, :] = columns.T
-        self.n_columns = after
-        return self
+
+def _largest(signs: Any, C: float) -> Any:
+    """The largest weights of the dual set."""
+    return project_onto_dual_set(namespace(signs).zeros_like(signs) + C, signs, C)
 
 
 def _balanced(signs: Any) -> Any:
@@ -380,9 +390,9 @@ def _balanced(signs: Any) -> Any:
 
 def _best_scaled(linear: Any, quadratic: Any) -> Any:
     """The largest value over ``c`` of ``c * linear - c^2 * quadratic / 2``."""
-    xp = namespace(quadratic)
-    return linear**2 / (2 * _positive(xp, quadratic))
+    return linear**2 / (2 * _positive(quadratic))
 
 
-def _positive(xp: Any, value: Any) -> Any:
+def _positive(value: Any) -> Any:
+    xp = namespace(value)
     return xp.where(value > 0, value, xp.ones_like(value))

@@ -6,7 +6,15 @@ from typing import Any
 
 from numpy.random import RandomState
 
-from bochner.engine.places import cast, convert, is_dask, namespace, on_cuda, wide_dtype
+from bochner.engine.places import (
+    cast,
+    convert,
+    is_dask,
+    namespace,
+    on_cuda,
+    result_dtype,
+    wide_dtype,
+)
 from bochner.engine.summaries import second_moment_product
 from bochner.engine.threads import single_threaded_blas
 
@@ -35,7 +43,7 @@ def principal_directions(X: Any, n_directions: int, random_state: RandomState) -
     Returns
     -------
     array of shape (d, n_directions)
-        Beside the rows; NumPy for sparse rows and dask arrays.
+        Where the rows are; NumPy for sparse rows and dask arrays.
 
     Examples
     --------
@@ -48,7 +56,7 @@ def principal_directions(X: Any, n_directions: int, random_state: RandomState) -
     width = min(n_directions + _OVERSAMPLING, X.shape[1])
     like = X._meta if is_dask(X) else X
     start = random_state.standard_normal((X.shape[1], width))
-    Q = start.astype(X.dtype) if hasattr(like, "tocsr") else convert(start, like)
+    Q = convert(start, like, result_dtype(like))
     between = _nearly_orthonormal if on_cuda(Q) else _orthonormal
     for _ in range(_PASSES - 2):
         Q = between(second_moment_product(X, Q))

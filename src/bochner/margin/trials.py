@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner import engine
 from bochner.engine.places import convert, namespace, to_numpy
+from bochner.engine.summaries import rows_at
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import squared_hinge_path
-from bochner.margin.players import (
-    CorrectiveMargin,
-    CorrectiveResidual,
-    DataPlayer,
-    GradientMargin,
-    GradientResidual,
-)
+from bochner.margin import players
+from bochner.margin.game import play
+from bochner.margin.players import DataPlayer, DualUpdate
+from bochner.margin.search import Search, WaveFamily
 from bochner.targets import Target
 
 Float = NDArray[np.float64]
-DualUpdate = Literal["corrective", "gradient"]
+Trials = list[tuple["Setting", float]]
 
 _STRENGTH_MARGIN, _STRENGTH_RESIDUAL = 100.0, 5000.0
-_FACTORS = (1.0, 10.0, 100.0, 1000.0)  # of the strength, for the machine that judges
+_FACTORS = (1.0, 10.0, 100.0, 1000.0)  # of the strength, for the linear model that judges
+
+_MOST_ROWS, _FEWEST_ROWS = 6000, 80  # that settings are tried on, a quarter of them held out
+_MOST_CHAINS = 60
+_MOST_FREQUENCIES, _ROUNDS = 50, 10
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,7 @@ def grid(target: Target, dual_update: Any, band: Any, damping: Any) -> list[Sett
     >>> grid(Target(np.array([0, 1])), "corrective", None, 0.5)
     [Setting(dual_update='corrective', band=None, damping=0.5)]
     """
-    two_classes = target.classes is not None and len(target.classes) == 2
-    usual = 0.3 if two_classes else 1.0
+    usual, other = (0.3, 1.0) if _has_two_classes(target) else (1.0, 0.3)
     default = Setting(
         "corrective" if dual_update == "auto" else dual_update,
         12.0 if band == "auto" else band,
@@ -71,39 +73,104 @@ def grid(target: Target, dual_update: Any, band: Any, damping: Any) -> list[Sett
     )
     settings = [default]
     if band == "auto":
-        settings.append(Setting(default.dual_update, 4.0, default.damping))
+        settings.append(replace(default, band=4.0))
     if damping == "auto" and default.dual_update == "corrective":
-        other = 1.0 if two_classes else 0.3
-        settings.append(Setting("corrective", default.band, other))
+        settings.append(replace(default, damping=other))
     if dual_update == "auto":
-        settings.append(
-            Setting("gradient", default.band, 0.3 if damping == "auto" else float(damping))
-        )
+        step = 0.3 if damping == "auto" else float(damping)
+        settings.append(replace(default, dual_update="gradient", damping=step))
     return settings
 
 
 def columns_of(target: Target, y: Any) -> Float:
-    """Signs for two classes, one column a class for more, numbers for regression."""
+    """Signs for two classes, one column per class for more, numbers for regression."""
     if target.classes is None:
         return target.columns_and_signs(y)[0]
     return target.raw_columns(y)
 
 
 def make_player(
-    target: Target, columns: Any, setting: Setting, strength: float | str
+    target: Target, columns: Any, setting: Setting, strength: float | str, capacity: int = 0
 ) -> DataPlayer:
-    """The data player for these columns, beside them."""
-    two_classes = target.classes is not None and len(target.classes) == 2
-    if setting.dual_update == "gradient":
-        if target.classes is None:
-            return GradientResidual(columns, step=setting.damping)
-        signs = columns if two_classes else 2 * columns - 1
-        return GradientMargin(signs, C=1.0, step=setting.damping)
-    if two_classes:
-        number = _STRENGTH_MARGIN if strength == "auto" else float(strength)
-        return CorrectiveMargin(columns, strength=number, damping=setting.damping)
-    number = _STRENGTH_RESIDUAL if strength == "auto" else float(strength)
-    return CorrectiveResidual(columns, strength=number, damping=setting.damping)
+    """The data player for the columns of :func:`columns_of`.
+
+    More than two classes: one against the rest for the gradient update, residuals otherwise.
+    """
+    two_classes, gradient = _has_two_classes(target), setting.dual_update == "gradient"
+    margin = two_classes or (gradient and target.classes is not None)
+    usual = _STRENGTH_MARGIN if two_classes else _STRENGTH_RESIDUAL
+    return players.make_player(
+        2 * columns - 1 if margin and not two_classes else columns,
+        setting.dual_update,
+        margin=margin,
+        damping=setting.damping,
+        strength=usual if strength == "auto" else float(strength),
+        capacity=capacity,
+    )
+
+
+def choose_setting(
+    settings: list[Setting],
+    target: Target,
+    rows: Any,
+    columns: Any,
+    search: Search,
+    n_frequencies: int,
+    *,
+    strength: float | str,
+    random_state: RandomState,
+    **options: Any,
+) -> tuple[Setting, Trials]:
+    """The best of some settings, by short games on a part of the rows, judged by the others.
+
+    Parameters
+    ----------
+    settings : list of Setting
+        The default first. It is taken without a trial where there is nothing to choose, or with
+        fewer than 80 rows.
+    target, rows, columns
+        What the game is about.
+    search : Search
+        How its peaks are found, but for the band; the short games have fewer chains.
+    n_frequencies : int
+        How many the game is for.
+    strength : float or "auto"
+        Of the data player.
+    random_state : RandomState
+        Rows that are held out, and the games.
+    **options
+        For the engine.
+
+    Returns
+    -------
+    chosen : Setting
+    trials : list of (Setting, mean loss)
+    """
+    n = int(columns.shape[0])
+    if len(settings) == 1 or n < _FEWEST_ROWS:
+        return settings[0], []
+    index = random_state.permutation(n)[:_MOST_ROWS]
+    held, used = np.split(index, [len(index) // 4])
+    if target.classes is not None and len(np.unique(to_numpy(columns)[used], axis=0)) < 2:
+        return settings[0], []
+    (X, held_X), (A, held_A) = (
+        [rows_at(array, np.sort(part)) for part in (used, held)] for array in (rows, columns)
+    )
+    seed, m = int(random_state.randint(2**31 - 1)), min(n_frequencies, _MOST_FREQUENCIES)
+    n_chains = min(search.n_chains, _MOST_CHAINS)
+    search = replace(search, n_chains=n_chains, n_peaks=min(-(-m // _ROUNDS), n_chains))
+
+    def losses_of(setting: Setting) -> Float:
+        short = replace(search, band=setting.band)
+        waves = WaveFamily(X, short, m, random_state=RandomState(seed), **options)
+        player = make_player(target, A, setting, strength, capacity=2 * m)
+        found, record = play(waves, player, m)
+        if record.interrupted:
+            raise KeyboardInterrupt  # there is no game yet that could be kept
+        W = namespace(A).concat(found, axis=1)
+        return held_out_losses(target, W, X, A, held_X, held_A, **options)
+
+    return choose(settings, losses_of)
 
 
 def held_out_losses(
@@ -115,7 +182,7 @@ def held_out_losses(
     held_columns: Any,
     **options: Any,
 ) -> Float:
-    """Loss of every held-out row, with the best of a few machines on the features.
+    """Loss of every held-out row, with the best of a few linear models on the features.
 
     Squared hinge for two classes, squared error of the columns otherwise.
 
@@ -126,7 +193,7 @@ def held_out_losses(
     frequencies : array of shape (d, m)
         The features to judge.
     rows, columns : arrays of shape (n, d) and (n, k)
-        What the machines learn from.
+        What the models learn from.
     held_rows, held_columns : arrays
         What they are judged by.
     **options
@@ -138,9 +205,8 @@ def held_out_losses(
     """
     xp, n = namespace(columns), columns.shape[0]
     features, held = (engine.features(part, frequencies, **options) for part in (rows, held_rows))
-    two_classes = target.classes is not None and len(target.classes) == 2
     losses: list[Any] = []
-    if two_classes:
+    if _has_two_classes(target):
         Cs = [_STRENGTH_MARGIN * factor / n for factor in _FACTORS]
         for solution in squared_hinge_path(features, columns, Cs, tol=None, max_steps=6):
             margins = held_columns * (held @ solution.coefficients + solution.intercepts)
@@ -158,7 +224,7 @@ def held_out_losses(
 
 def choose(
     settings: list[Setting], losses_of: Callable[[Setting], Float]
-) -> tuple[Setting, list[tuple[Setting, float]]]:
+) -> tuple[Setting, Trials]:
     """The setting of least held-out loss, if it is clearly better than the first.
 
     Another is preferred only where its mean loss is lower by more than one standard error of
@@ -169,7 +235,7 @@ def choose(
     settings : list of Setting
         The default first.
     losses_of : callable
-        Losses of the same held-out rows, one a row.
+        Losses of the same held-out rows, one per row.
 
     Returns
     -------
@@ -185,3 +251,7 @@ def choose(
         if difference.mean() < -error and difference.mean() < lowest:
             best, lowest = k, float(difference.mean())
     return settings[best], table
+
+
+def _has_two_classes(target: Target) -> bool:
+    return target.classes is not None and len(target.classes) == 2

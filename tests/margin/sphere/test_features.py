@@ -14,10 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bochner.linear.dual_set import project_onto_dual_set
 from bochner.margin.sphere import families, features
-from bochner.margin.sphere.duals import MarginDuals, Residuals
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.margin.sphere.harmonics import harmonic_orders, harmonics, sphere_area
-from bochner.margin.sphere.rows import unit_rows
+from bochner.margin.sphere.unit_rows import unit_rows
 from tests.feature_map_case import FeatureMapCase
 from tests.margin.sphere.test_harmonics import sphere
 from tests.places import PLACES, on_host
@@ -236,31 +235,6 @@ class TestTargets:
         np.testing.assert_array_equal(fitted.orders_[0], [1, 0])
 
 
-class TestPlayers:
-    def test_a_full_step_removes_the_correlation(self, rng):
-        """Where the projection does nothing: for residuals exactly."""
-        player = Residuals(rng.normal(size=(30, 1)), "gradient", C=1.0, step=1.0)
-        column = rng.normal(size=30)
-        player.move(column, lambda: column[:, None])
-        assert (column - column.mean()) @ player.coefficients == pytest.approx(0, abs=1e-12)
-
-    def test_weights_stay_in_the_set(self, rng):
-        signs = np.where(rng.normal(size=(50, 3)) > 0.5, 1.0, -1.0)
-        player = MarginDuals(signs, "gradient", C=0.3, step=0.5)
-        for _ in range(10):
-            player.move(rng.normal(size=50), lambda: signs)
-            assert ((player.alpha >= 0) & (player.alpha <= 0.3)).all()
-            np.testing.assert_allclose(player.coefficients.sum(axis=0), 0, atol=1e-12)
-
-    def test_ridge_residual(self, rng):
-        Phi, y = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
-        player = Residuals(y, "corrective", C=2.0, step=1.0)
-        player.move(Phi[:, 0], lambda: Phi)
-        model = Ridge(alpha=1 / 4).fit(Phi, y[:, 0])
-        residual = player.coefficients[:, 0] - y.mean()
-        np.testing.assert_allclose(residual, y[:, 0] - model.predict(Phi), atol=1e-12)
-
-
 class TestGap:
     def test_encloses_the_value_of_the_learned_kernel(self, rng):
         X, y = checkerboard(400, 2, 2, rng)
@@ -284,13 +258,13 @@ class TestInterruption:
     def interrupt(self, monkeypatch, round_):
         calls = []
 
-        def best(self, A, original=families.HarmonicFamily.best):
+        def propose(self, A, n_wanted, original=families.HarmonicFamily.propose):
             calls.append(1)
             if len(calls) == round_:
                 raise KeyboardInterrupt
-            return original(self, A)
+            return original(self, A, n_wanted)
 
-        monkeypatch.setattr(families.HarmonicFamily, "best", best)
+        monkeypatch.setattr(families.HarmonicFamily, "propose", propose)
 
     def test_keeps_what_was_found(self, monkeypatch, rng):
         X, y = checkerboard(300, 2, 2, rng)

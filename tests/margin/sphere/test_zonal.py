@@ -7,7 +7,7 @@ from scipy.special import eval_chebyt, eval_gegenbauer, eval_legendre
 
 from bochner.margin.sphere.harmonics import harmonic_orders, harmonics_at
 from bochner.margin.sphere.zonal import (
-    climb,
+    ascend_directions,
     legendre,
     starting_directions,
     zonal_functions,
@@ -159,7 +159,9 @@ class TestClimb:
         before, _ = zonal_scores(X, start, degrees, A)
         path = [before]
         for steps in (1, 3, 10):
-            z, scores = climb(lambda Z: zonal_scores(X, Z, degrees, A), start, n_steps=steps)
+            z, scores = ascend_directions(
+                lambda Z: zonal_scores(X, Z, degrees, A), start, n_steps=steps
+            )
             np.testing.assert_allclose(np.linalg.norm(z, axis=0), 1, rtol=1e-14)
             np.testing.assert_allclose(zonal_scores(X, z, degrees, A)[0], scores, rtol=1e-12)
             assert (scores >= path[-1]).all()
@@ -170,7 +172,7 @@ class TestClimb:
         X, hidden = sphere(rng, 3000, 8), np.eye(8)[:, :1]
         A = zonal_functions(X, hidden, [2])
         A -= A.mean()
-        z, scores = climb(
+        z, scores = ascend_directions(
             lambda Z: zonal_scores(X, Z, np.full(5, 2), A),
             starting_directions(X, A, 5, np.random.RandomState(0)),
             n_steps=40,
@@ -178,7 +180,9 @@ class TestClimb:
         assert np.abs(z[0, np.argmax(scores)]) > 0.999
 
     def test_nowhere_to_go(self):
-        flat = climb(lambda Z: (np.zeros(2), np.zeros_like(Z)), np.eye(3)[:, :2], n_steps=3)
+        flat = ascend_directions(
+            lambda Z: (np.zeros(2), np.zeros_like(Z)), np.eye(3)[:, :2], n_steps=3
+        )
         np.testing.assert_array_equal(flat[0], np.eye(3)[:, :2])
 
 

@@ -1,19 +1,24 @@
-"""The kernel player of the game: families of functions, and the best of a family."""
+"""The kernel player on the sphere: families of functions, and the best of a family."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from scipy import sparse
+from sklearn.utils import gen_batches
 
 from bochner.engine.places import convert, namespace, to_numpy
+from bochner.engine.summaries import rows_at
+from bochner.margin.game import Proposal, share_of_largest
 from bochner.margin.sphere.harmonics import harmonics_at, sphere_area
-from bochner.margin.sphere.rows import row_blocks
-from bochner.margin.sphere.zonal import climb, starting_directions, zonal_functions, zonal_scores
+from bochner.margin.sphere.zonal import (
+    ascend_directions,
+    starting_directions,
+    zonal_functions,
+    zonal_scores,
+)
 
 Float = NDArray[np.float64]
 
@@ -29,22 +34,6 @@ _NEAR = 0.9  # |cosine| above which a direction chosen before is compared with a
 _AS_GOOD = 0.01  # the share of the potential that may be lost by keeping to it
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A function of the family."""
-
-    index: int  # its place in the family
-    potential: float  # of the coefficients it was chosen for
-    column: Float  # its values on the rows
-
-
-class Family(Protocol):
-    """What the rounds need of either family."""
-
-    def best(self, A: Float) -> Choice:
-        """The function of largest potential, or the best one found."""
-
-
 class HarmonicFamily:
     """All harmonics of a list, scaled to mean square one over the sphere.
 
@@ -56,7 +45,7 @@ class HarmonicFamily:
     >>> import numpy as np
     >>> from bochner.margin.sphere.families import HarmonicFamily
     >>> family = HarmonicFamily(np.eye(3), np.array([[0, 0], [1, 0], [1, 1]]))
-    >>> family.best(np.array([[0.0], [1.0], [-3.0]])).index
+    >>> family.propose(np.array([[0.0], [1.0], [-3.0]])).functions
     1
     """
 
@@ -72,12 +61,11 @@ class HarmonicFamily:
         self.scale = float(np.sqrt(sphere_area(X.shape[1])))
         self.options = {"n_threads": n_threads, "memory_budget": memory_budget}
         fits = 8 * X.shape[0] * len(orders) <= (memory_budget or _KEEP_BYTES)
-        self.blocks = list(row_blocks(X.shape[0], X.shape[0] if fits else _BLOCK_ROWS))
+        self.blocks = list(gen_batches(X.shape[0], X.shape[0] if fits else _BLOCK_ROWS))
         self.kept = self._values(self.blocks[0], orders) if fits else None
 
     def _values(self, rows: slice, orders: Any) -> Any:
-        X = self.X[rows] if sparse.issparse(self.X) else self.X[rows, :]
-        return self.scale * harmonics_at(X, orders, **self.options)
+        return self.scale * harmonics_at(self.X[rows, :], orders, **self.options)
 
     def sums(self, A: Float) -> Float:
         """Each function's sums with the columns of `A`, shape (count, k)."""
@@ -87,18 +75,29 @@ class HarmonicFamily:
             total += to_numpy(values.T @ convert(A[rows], values))
         return total
 
-    def best(self, A: Float) -> Choice:
+    def propose(self, coefficients: Float, n_wanted: int = 1) -> Proposal:
         """The function of largest potential: exact; of equals, the first."""
-        potentials = (self.sums(A) ** 2).sum(axis=1)
+        potentials = (self.sums(coefficients) ** 2).sum(axis=1)
         index = int(np.argmax(potentials >= (1 - _TIE) * potentials.max()))
+        column = self.values(np.array([index]))
+        return _proposal(index, column, potentials[index], coefficients)
+
+    def values(self, chosen: NDArray[np.int64]) -> Float:
+        """Some functions of the family on the rows, on the host."""
         if self.kept is not None:
-            column = to_numpy(self.kept[:, index])
-        else:
-            own = self.orders[index : index + 1]
-            column = np.concatenate(
-                [to_numpy(self._values(rows, own))[:, 0] for rows in self.blocks]
-            )
-        return Choice(index, float(potentials[index]), np.asarray(column, np.float64))
+            xp = namespace(self.kept)
+            kept = xp.take(self.kept, convert(chosen, self.kept, xp.int64), axis=1)
+            return to_numpy(kept).astype(np.float64)
+        parts = [to_numpy(self._values(rows, self.orders[chosen])) for rows in self.blocks]
+        return np.concatenate(parts).astype(np.float64)
+
+    def describe(self, chosen: NDArray[np.int64]) -> dict[str, Any]:
+        """What describes some functions of the family: attributes of the estimator."""
+        return {
+            "orders_": self.orders[chosen],
+            "degrees_": np.abs(self.orders[chosen, 0]),
+            "_scales": np.full(len(chosen), self.scale),
+        }
 
 
 class ZonalFamily:
@@ -113,7 +112,7 @@ class ZonalFamily:
     >>> import numpy as np
     >>> from bochner.margin.sphere.families import ZonalFamily
     >>> family = ZonalFamily(np.eye(3), 1, np.random.RandomState(0))
-    >>> choice = family.best(np.array([[1.0], [0.0], [-1.0]]))
+    >>> proposal = family.propose(np.array([[1.0], [0.0], [-1.0]]))
     >>> np.abs(family.directions[:, 0]).round(2)
     array([0.71, 0.  , 0.71])
     """
@@ -134,19 +133,19 @@ class ZonalFamily:
         self.scales: Float = np.empty(0)  # what gives each a unit root mean square
         self._warm: tuple[Float, NDArray[np.int64]] = self.directions, self.degrees
 
-    def best(self, A: Float) -> Choice:
+    def propose(self, coefficients: Float, n_wanted: int = 1) -> Proposal:
         """The best function that the chains found; its potential is a lower estimate."""
-        direction, degree = self._search(A)
+        direction, degree = self._search(coefficients)
         near = np.flatnonzero(
             (self.degrees == degree) & (np.abs(direction @ self.directions) > _NEAR)
         )
         trial = np.column_stack([direction, self.directions[:, near]])
         values = zonal_functions(self.X, trial, np.full(trial.shape[1], degree), **self.options)
-        columns = np.asarray(to_numpy(values), np.float64)
+        columns = to_numpy(values).astype(np.float64)
         sizes = np.sqrt((columns**2).mean(axis=0))
         scales = np.divide(1, sizes, out=np.zeros_like(sizes), where=sizes > 1e-10)
         columns *= scales
-        potentials = ((columns.T @ A) ** 2).sum(axis=1)
+        potentials = ((columns.T @ coefficients) ** 2).sum(axis=1)
         again = near.size > 0 and potentials[1:].max() >= (1 - _AS_GOOD) * potentials[0]
         best = 1 + int(np.argmax(potentials[1:])) if again else 0
         index = int(near[best - 1]) if again else len(self.degrees)
@@ -154,7 +153,21 @@ class ZonalFamily:
             self.directions = np.column_stack([self.directions, direction])
             self.degrees = np.append(self.degrees, degree)
             self.scales = np.append(self.scales, scales[0])
-        return Choice(index, float(potentials[best]), columns[:, best])
+        return _proposal(index, columns[:, best : best + 1], potentials[best], coefficients)
+
+    def values(self, chosen: NDArray[np.int64]) -> Float:
+        """Some functions of the family on the rows, on the host."""
+        directions, degrees = self.directions[:, chosen], self.degrees[chosen]
+        values = zonal_functions(self.X, directions, degrees, **self.options)
+        return to_numpy(values) * self.scales[chosen]
+
+    def describe(self, chosen: NDArray[np.int64]) -> dict[str, Any]:
+        """What describes some functions of the family: attributes of the estimator."""
+        return {
+            "directions_": self.directions[:, chosen],
+            "degrees_": self.degrees[chosen],
+            "_scales": self.scales[chosen],
+        }
 
     def _search(self, A: Float) -> tuple[Float, int]:
         X, A = self._sample(A)
@@ -169,7 +182,7 @@ class ZonalFamily:
         def score(Z: Float) -> tuple[Float, Float]:
             return zonal_scores(X, Z, degrees, A, **self.options)
 
-        directions, scores = climb(score, directions[:, chosen], n_steps=_STEPS)
+        directions, scores = ascend_directions(score, directions[:, chosen], n_steps=_STEPS)
         order = np.argsort(-scores, kind="stable")
         self._warm = directions[:, order[: _CHAINS // 2]], degrees[order[: _CHAINS // 2]]
         return directions[:, order[0]], int(degrees[order[0]])
@@ -179,7 +192,8 @@ class ZonalFamily:
         if n <= _SEARCH_ROWS:
             return self.X, A
         index = np.sort(self.random_state.choice(n, _SEARCH_ROWS, replace=False))
-        if isinstance(self.X, np.ndarray) or sparse.issparse(self.X):
-            return self.X[index], A[index]
-        xp = namespace(self.X)
-        return xp.take(self.X, convert(index, self.X, xp.int64), axis=0), A[index]
+        return rows_at(self.X, index), A[index]
+
+
+def _proposal(index: int, column: Float, potential: Any, coefficients: Float) -> Proposal:
+    return Proposal(index, 1, column, potential, share_of_largest(potential, coefficients))

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from bochner.base import FeatureMap
-from bochner.engine.places import cast, convert, float_dtype, is_dask, is_host, namespace
+from bochner.base import SupervisedFeatureMap
+from bochner.engine.places import (
+    as_float,
+    cast,
+    convert,
+    is_dask,
+    is_host,
+    namespace,
+    result_dtype,
+    wide_dtype,
+)
+from bochner.engine.rowwise import map_rows, with_known_lengths
 from bochner.engine.summaries import take_rows
 from bochner.linear.hinge import hinge_optimum
-from bochner.margin.sphere.duals import DataPlayer, DualUpdate, MarginDuals, data_player
-from bochner.margin.sphere.families import Family, HarmonicFamily, ZonalFamily
+from bochner.margin.game import Record, play
+from bochner.margin.players import DataPlayer, DualUpdate, GradientMargin, make_player
+from bochner.margin.sphere.families import HarmonicFamily, ZonalFamily
 from bochner.margin.sphere.harmonics import (
     harmonic_orders,
     harmonics_at,
     largest_degree,
     n_harmonics,
-    sphere_area,
 )
-from bochner.margin.sphere.rows import (
-    own_dtype,
-    row_blocks,
-    unit_rows,
-    wide_dtype,
-)
+from bochner.margin.sphere.unit_rows import unit_rows
 from bochner.margin.sphere.zonal import zonal_functions
+from bochner.margin.trials import columns_of
 from bochner.targets import Target, TargetKind, check_labels
 
 Float = NDArray[np.float64]
@@ -48,7 +54,7 @@ _BLOCK_ROWS = 2**14
 _NOTHING = 1e-20  # a potential below this share of (sum |A|)^2 is rounding
 
 
-class MarginHarmonicFeatures(FeatureMap):
+class MarginHarmonicFeatures(SupervisedFeatureMap):
     r"""Functions on the unit sphere that make the margin of a support vector machine large.
 
     A kernel player picks, round by round, the function :math:`\phi` of largest potential
@@ -74,20 +80,20 @@ class MarginHarmonicFeatures(FeatureMap):
         Number of harmonics among which ``max_degree="auto"`` may choose.
     dual_update : {"gradient", "corrective"}, default="gradient"
         How the data player moves: one step of projected gradient ascent, or towards the dual
-        weights of a linear squared-hinge machine on the features so far. The latter needs fewer
+        weights of a linear squared-hinge model on the features so far. The latter needs fewer
         rounds, and fits noise more easily in few dimensions.
     step : float, default=0.5
         Size of the move, up to 1. Gradient: 1 would remove the correlation of the dual weights
         with the function just picked, but for the limits of `K`. Corrective: the share of the
         way; 1 replaces the weights.
     C : float, default=1.0
-        Upper limit of the dual weights, the parameter of the machine whose margin is meant. For
-        ``"corrective"``, the `C` of the squared-hinge machine (of the ridge fit in regression).
+        Upper limit of the dual weights, the parameter of the model whose margin is meant. For
+        ``"corrective"``, the `C` of the squared-hinge model (of the ridge fit in regression).
     normalize : bool, default=True
         Divide rows by their norms. False: rows that are not of unit norm are an error. A zero
         row is an error in either case.
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is. More than two classes: one column of dual weights a class against the rest,
+        What `y` is. More than two classes: one column of dual weights per class against the rest,
         and the sum of their potentials. Regression: the residual of `y` (centred, divided by
         its largest absolute value) takes the place of :math:`\alpha y`.
     n_jobs, memory_budget : see :class:`FourierFeatures`
@@ -105,7 +111,7 @@ class MarginHarmonicFeatures(FeatureMap):
         :func:`~bochner.margin.sphere.harmonics.harmonic_orders`,
         in the order of their first picks. (Harmonics only.)
     directions_ : ndarray of shape (n_features_in_, n_functions)
-        Unit vectors, one a column. (Zonal only.)
+        Unit vectors, one per column. (Zonal only.)
     degrees_ : integer ndarray of shape (n_functions,)
         Degree of each function.
     weights_ : ndarray of shape (n_functions,)
@@ -114,8 +120,9 @@ class MarginHarmonicFeatures(FeatureMap):
         ``"potential"`` of each round's function, for the weights before the move. For classes
         also ``"dual_sum"``, the sum of the dual weights, and ``"value"``, what those weights (or
         a share `s` of them, where that is better) are worth against the kernel player's best
-        reply: the largest ``s * dual_sum - s**2 * potential / 2``. For regression
-        ``"squared_residual"``.
+        reply: the largest ``s * dual_sum - s**2 * potential / 2`` (for ``"corrective"`` the
+        largest of any `s`, less the sum of the squares of the weights over ``4 * C``, as in the
+        dual of the squared hinge). For regression ``"squared_residual"``.
     duality_gap_ : float or None
         Estimate of how far the learned kernel is from the equilibrium: an upper limit of the
         hinge-loss SVM's optimum with it, less the largest ``"value"``. Its scale is `C` times
@@ -186,6 +193,13 @@ class MarginHarmonicFeatures(FeatureMap):
         "verbose": ["verbose"],
     }
 
+    orders_: NDArray[np.int64]
+    directions_: Float
+    degrees_: NDArray[np.int64]
+    weights_: Float
+    duality_gap_: float | None
+    _scales: Float
+
     def __init__(
         self,
         *,
@@ -217,11 +231,6 @@ class MarginHarmonicFeatures(FeatureMap):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
         """Play the game.
@@ -237,9 +246,7 @@ class MarginHarmonicFeatures(FeatureMap):
         -------
         self
         """
-        X = self._validate_rows(X, reset=True)
-        y = check_labels(y, X.shape[0])
-        target = Target.of(y, self.target)
+        X, y, target = self._validate_labelled(X, y)
         if self.n_features_in_ < 2:
             raise ValueError(
                 "n_features=1: the sphere of one dimension is two points; at least two columns "
@@ -250,9 +257,7 @@ class MarginHarmonicFeatures(FeatureMap):
             X, y = _on_host(X, y, random_state)
         self.classes_ = target.classes
         self.max_degree_ = self._degree()
-        player = data_player(target, y, self.dual_update, C=self.C, step=self.step)
-        family = self._family(X, random_state)
-        self._play(family, player)
+        self._play(self._family(X, random_state), self._player(target, y))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -270,16 +275,7 @@ class MarginHarmonicFeatures(FeatureMap):
         """
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
-        if not is_dask(X):
-            return self._map(X)
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        dtype = float_dtype(X)
-        return X.map_blocks(
-            self._map,
-            dtype=dtype,
-            chunks=(X.chunks[0], (self._n_features_out,)),
-            meta=np.empty((0, 0), dtype) if is_host(X._meta) else X._meta,
-        )
+        return map_rows(self._map, X, self._n_features_out, n_threads=self._n_threads())
 
     @property
     def _n_features_out(self) -> int:
@@ -311,120 +307,109 @@ class MarginHarmonicFeatures(FeatureMap):
             )
         return degree
 
-    def _family(self, X: Any, random_state: RandomState) -> Family:
-        options: dict[str, Any] = {
-            "n_threads": self._n_threads(),
-            "memory_budget": self.memory_budget,
-        }
+    def _family(self, X: Any, random_state: RandomState) -> HarmonicFamily | ZonalFamily:
+        rows = self._unit_rows(X)
         if self._uses_harmonics():
-            wide = np.float64 if is_host(X) else wide_dtype(X)
-            rows = unit_rows(X, wide, normalize=self.normalize)
             orders = harmonic_orders(self.n_features_in_, self.max_degree_)
-            return HarmonicFamily(rows, orders, **options)
-        rows = unit_rows(X, own_dtype(X), normalize=self.normalize)
-        return ZonalFamily(rows, self.max_degree_, random_state, **options)
+            return HarmonicFamily(rows, orders, **self._engine_options())
+        return ZonalFamily(rows, self.max_degree_, random_state, **self._engine_options())
 
-    def _play(self, family: Family, player: DataPlayer) -> None:
-        picks: dict[int, int] = {}  # how often, in the order of first picks
-        columns: list[Float] = []
-        history: list[dict[str, float]] = []
-        interrupted = False
+    def _player(self, target: Target, y: NDArray[Any]) -> DataPlayer:
+        columns = columns_of(target, y)
+        if columns.shape[1] > 1:  # each class against the rest
+            columns = 2 * columns - 1
+        return make_player(
+            columns,
+            self.dual_update,
+            margin=target.classes is not None,
+            damping=self.step,
+            strength=self.C * len(y),
+            C=self.C,
+            n_parts=1,
+            rescale=False,
+        )
 
-        def features() -> Float:
-            counts = np.array(list(picks.values()))
-            return np.column_stack(columns) * np.sqrt(counts / counts.sum())
+    def _play(self, family: HarmonicFamily | ZonalFamily, player: DataPlayer) -> None:
+        def size() -> float:
+            A = player.coefficients
+            return float((A**2 if self.classes_ is None else np.abs(A)).sum())
 
-        try:
-            for turn in range(self.n_components):
-                A = player.coefficients
-                choice = family.best(A)
-                if not choice.potential > _NOTHING * np.abs(A).sum() ** 2:
-                    if picks:
-                        break
-                    warnings.warn(
-                        "no function tells the labels apart on these rows; the map holds one "
-                        "that does not either.",
-                        ConvergenceWarning,
-                        stacklevel=4,
-                    )
-                history.append({"potential": choice.potential, **player.terms(choice.potential)})
-                if choice.index not in picks:
-                    columns.append(choice.column)
-                picks[choice.index] = picks.get(choice.index, 0) + 1
-                if self.verbose and turn % 10 == 0:
-                    print(
-                        f"round {turn}: potential {choice.potential:.6g}, {len(picks)} functions"
-                    )
-                player.move(choice.column, features)
-        except KeyboardInterrupt:
-            if not picks:
-                raise
-            interrupted = True
+        sizes = [size()]  # before each round
+
+        def after_round(found: list[Any], record: Record) -> None:
+            sizes.append(size())
+            if self.verbose and len(found) % 10 == 1:
+                potential, n_functions = record.potential[-1], len(set(found))
+                print(
+                    f"round {len(found) - 1}: potential {potential:.6g}, {n_functions} functions"
+                )
+
+        found, record = play(
+            family, player, self.n_components, least_share=_NOTHING, after_round=after_round
+        )
+        picks = Counter(found)  # in the order of first picks
+        chosen, counts = np.array(list(picks)), np.array(list(picks.values()))
+        if record.interrupted:
             warnings.warn(
-                f"interrupted in round {len(history)} of {self.n_components}; the "
-                f"{len(picks)} functions picked so far are kept.",
+                f"interrupted in round {len(found)} of {self.n_components}; the {len(picks)} "
+                "functions picked so far are kept.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self._keep(family, picks, history)
-        self.duality_gap_ = None
-        if isinstance(player, MarginDuals) and player.update == "gradient" and not interrupted:
-            upper = hinge_optimum(features(), player.signs, player.C)
-            self.duality_gap_ = upper - float(self.history_["value"].max())
+        if not record.share[0] > _NOTHING:
+            warnings.warn(
+                "no function tells the labels apart on these rows; the map holds one that does "
+                "not either.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.weights_, self.n_iter_ = counts / counts.sum(), len(found)
+        for name, value in family.describe(chosen).items():
+            setattr(self, name, value)
+        rounds, of_each = record.arrays(), np.array(sizes[: len(found)])
+        self.history_, self.duality_gap_ = {"potential": rounds["potential"]}, None
+        if self.classes_ is None:
+            self.history_["squared_residual"] = of_each
+            return
+        self.history_ |= {"dual_sum": of_each, "value": rounds["value"]}
+        if isinstance(player, GradientMargin) and not record.interrupted:
+            features = family.values(chosen) * np.sqrt(self.weights_)
+            upper = hinge_optimum(features, player.signs, player.C)
+            self.duality_gap_ = upper - float(rounds["value"].max())
 
-    def _keep(
-        self, family: Family, picks: dict[int, int], history: list[dict[str, float]]
-    ) -> None:
-        index, counts = np.array(list(picks)), np.array(list(picks.values()))
-        self.weights_ = counts / counts.sum()
-        self.n_iter_ = len(history)
-        self.history_ = {name: np.array([entry[name] for entry in history]) for name in history[0]}
-        if isinstance(family, HarmonicFamily):
-            self.orders_ = family.orders[index]
-            self.degrees_ = np.abs(self.orders_[:, 0])
-            self._scales = np.full(len(index), np.sqrt(sphere_area(self.n_features_in_)))
-        elif isinstance(family, ZonalFamily):
-            self.directions_ = family.directions[:, index]
-            self.degrees_ = family.degrees[index]
-            self._scales = family.scales[index]
+    def _unit_rows(self, X: Any, first: int = 0) -> Any:
+        dtype = wide_dtype(X) if self._uses_harmonics() else result_dtype(X)
+        return unit_rows(X, dtype, normalize=self.normalize, first=first)
 
-    def _map(self, X: Any) -> Any:
+    def _map(self, X: Any, n_threads: int | None) -> Any:
         """The functions on rows that are not lazy."""
-        own = own_dtype(X)
-        blocks = list(row_blocks(X.shape[0], _BLOCK_ROWS))
-        if not is_host(X):
-            parts = [self._map_block(X[rows, :], rows.start, own) for rows in blocks]
-            return parts[0] if len(parts) == 1 else namespace(X).concat(parts, axis=0)
-        result = np.empty((X.shape[0], self._n_features_out), own)
-        for rows in blocks:
-            result[rows] = self._map_block(X[rows], rows.start, own)
-        return result
+        own, n = result_dtype(X), X.shape[0]
+        scale = np.sqrt(self.weights_) * self._scales
+        options: dict[str, Any] = {"n_threads": n_threads, "memory_budget": self.memory_budget}
 
-    def _map_block(self, X: Any, first: int, own: Any) -> Any:
-        exact = self._uses_harmonics()
-        if exact and sparse.issparse(X):
-            X = X.toarray()
-        dtype = wide_dtype(X) if exact else own
-        rows = unit_rows(X, dtype, normalize=self.normalize, first=first)
-        options: dict[str, Any] = {
-            "n_threads": self._n_threads(),
-            "memory_budget": self.memory_budget,
-        }
-        if exact:
-            values = harmonics_at(rows, self.orders_, **options)
-        else:
-            values = zonal_functions(rows, self.directions_, self.degrees_, **options)
-        scale = convert(np.sqrt(self.weights_) * self._scales, values)
-        return cast(values * scale, own)
+        def of_block(block: slice) -> Any:
+            rows = self._unit_rows(X[block, :], block.start)
+            if self._uses_harmonics():
+                values = harmonics_at(rows, self.orders_, **options)
+            else:
+                values = zonal_functions(rows, self.directions_, self.degrees_, **options)
+            return cast(values * convert(scale, values), own)
+
+        blocks = list(gen_batches(n, _BLOCK_ROWS))
+        if not is_host(X):
+            parts = [of_block(block) for block in blocks]
+            return parts[0] if len(parts) == 1 else namespace(X).concat(parts, axis=0)
+        result = np.empty((n, self._n_features_out), own)
+        for block in blocks:
+            result[block] = of_block(block)
+        return result
 
 
 def _on_host(X: Any, y: NDArray[Any], random_state: RandomState) -> tuple[Any, NDArray[Any]]:
     """Rows of a dask array, or a sample of them where there are too many."""
-    if np.isnan(X.shape[0]):
-        X = X.compute_chunk_sizes()
-        y = check_labels(y, X.shape[0])
+    X = with_known_lengths(X)
+    y = check_labels(y, X.shape[0])
     index = np.arange(len(y))
     if len(y) > _MOST_ROWS:
         index = np.sort(random_state.choice(len(y), _MOST_ROWS, replace=False))
-    rows = take_rows(X, index)
-    return rows if np.dtype(rows.dtype).kind == "f" else rows.astype(np.float64), y[index]
+    return as_float(take_rows(X, index)), y[index]

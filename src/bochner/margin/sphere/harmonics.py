@@ -1,7 +1,7 @@
 r"""Real orthonormal spherical harmonics in any dimension, without angles.
 
 With partial radii :math:`r_j^2 = x_1^2 + \dots + x_j^2`, a harmonic of :math:`S^{d-1}` is a
-product of one factor a dimension,
+product of one factor per dimension,
 
 .. math::
 
@@ -28,12 +28,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import gammaln
+from sklearn.utils import gen_batches
 
-from bochner.engine.places import convert, namespace
+from bochner.engine.places import (
+    cast,
+    convert,
+    dense,
+    is_host,
+    namespace,
+    result_dtype,
+    wide_dtype,
+)
+from bochner.engine.rowwise import map_batches
 from bochner.engine.threads import default_threads, ordered_map
-from bochner.margin.sphere.rows import dense, own_dtype, row_blocks, wide_dtype
 
 Integers = NDArray[np.int64]
 
@@ -174,7 +182,7 @@ def harmonics_at(
     n_threads : int, optional
         CPU threads; by default as many as BLAS may use.
     memory_budget : int, optional
-        Bytes of scratch memory, a thread on the CPU.
+        Bytes of scratch memory, per thread on the CPU.
 
     Returns
     -------
@@ -191,33 +199,27 @@ def harmonics_at(
     """
     d = X.shape[1]
     orders = _check_orders(orders, d)
-    plan = harmonic_plan(orders)
+    plan, own, host = recursion_plan(orders), result_dtype(X), is_host(X)
     width = plan.width + len(orders) + 4 * d
-    host = isinstance(X, np.ndarray) or sparse.issparse(X)
     height = max(16, (memory_budget or (_HOST_BYTES if host else _DEVICE_BYTES)) // (8 * width))
-    blocks = list(row_blocks(X.shape[0], height))
     if host:
-        result = np.empty((X.shape[0], len(orders)), own_dtype(X))
+        result = np.empty((X.shape[0], len(orders)), own)
 
         def work(rows: slice) -> None:
-            block = np.asarray(dense(X[rows]), np.float64)
-            result[rows] = _evaluate(block, plan).T
+            result[rows] = _evaluate(cast(dense(X[rows]), np.float64), plan).T
 
-        for _ in ordered_map(work, blocks, n_threads or default_threads()):
+        for _ in ordered_map(
+            work, list(gen_batches(X.shape[0], height)), n_threads or default_threads()
+        ):
             pass
         return result
-    xp, X = namespace(X), dense(X)
-    wide, own = wide_dtype(X), own_dtype(X)
-    plan = plan.beside(X, wide)
-    parts = [
-        xp.astype(_evaluate(xp.astype(X[rows, :], wide), plan), own, copy=False).T
-        for rows in blocks
-    ]
-    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+    X, wide = dense(X), wide_dtype(X)
+    plan = plan.at(X, wide)
+    return map_batches(lambda rows: cast(_evaluate(cast(rows, wide), plan), own).T, X, height)
 
 
 @dataclass(frozen=True)
-class _Level:
+class Level:
     """What one dimension contributes: polynomials ``q``, and which products are wanted.
 
     The polynomials are computed for all ``k`` at once. Those are sorted so that the ones whose
@@ -228,13 +230,13 @@ class _Level:
     steps: list[tuple[Any, Any]]  # a_n (None for n = 0) and a_{n+1}, of shape (active, 1)
     pairs: Any  # (P,): which polynomial, as a row of all of them on top of each other
     parents: Any  # (P,): which function of the dimension below
-    width: int  # numbers of scratch memory, a row of X
+    width: int  # numbers of scratch memory per row of X
 
-    def beside(self, X: Any, dtype: Any) -> _Level:
+    def at(self, X: Any, dtype: Any) -> Level:
         def real(values: Any) -> Any:
             return None if values is None else convert(values, X, dtype)
 
-        return _Level(
+        return Level(
             real(self.first),
             [(real(a), real(b)) for a, b in self.steps],
             convert(self.pairs, X, namespace(X).int64),
@@ -244,37 +246,37 @@ class _Level:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class RecursionPlan:
     """The first two dimensions, and the levels from there up."""
 
     highest: int  # power of x_1 + i x_2
     powers: Any  # (P,): which real part, or highest + 1 and which imaginary part
     factors: Any  # (P, 1)
-    levels: list[_Level]
+    levels: list[Level]
 
     @property
     def width(self) -> int:
         return 2 * self.highest + 2 + max([level.width for level in self.levels], default=0)
 
-    def beside(self, X: Any, dtype: Any) -> _Plan:
-        return _Plan(
+    def at(self, X: Any, dtype: Any) -> RecursionPlan:
+        return RecursionPlan(
             self.highest,
             convert(self.powers, X, namespace(X).int64),
             convert(self.factors, X, dtype),
-            [level.beside(X, dtype) for level in self.levels],
+            [level.at(X, dtype) for level in self.levels],
         )
 
 
-def harmonic_plan(orders: Integers) -> _Plan:
+def recursion_plan(orders: Integers) -> RecursionPlan:
     """The levels from the top down, each with only the functions that the next one needs."""
-    levels: list[_Level] = []
+    levels: list[Level] = []
     while orders.shape[1] > 1:
         below, parents = np.unique(orders[:, 1:], axis=0, return_inverse=True)
         levels.append(_gegenbauer_level(orders, np.ravel(parents), len(below)))
         orders = below
     m = orders[:, 0]
     highest = int(np.abs(m).max())
-    return _Plan(
+    return RecursionPlan(
         highest,
         np.where(m < 0, highest + 1, 0) + np.abs(m),
         np.where(m == 0, 1 / math.sqrt(2 * math.pi), 1 / math.sqrt(math.pi))[:, None],
@@ -282,7 +284,7 @@ def harmonic_plan(orders: Integers) -> _Plan:
     )
 
 
-def _gegenbauer_level(orders: Integers, parents: Integers, n_below: int) -> _Level:
+def _gegenbauer_level(orders: Integers, parents: Integers, n_below: int) -> Level:
     j = orders.shape[1] + 1
     k, n = np.abs(orders[:, 1]), orders[:, 0] - np.abs(orders[:, 1])
     values, which = np.unique(k, return_inverse=True)
@@ -299,7 +301,7 @@ def _gegenbauer_level(orders: Integers, parents: Integers, n_below: int) -> _Lev
         return np.sqrt(step * (step - 1 + 2 * c) / (4 * (step - 1 + c) * (step + c)))
 
     log_square = 0.5 * math.log(math.pi) + gammaln(lam + 0.5) - gammaln(lam + 1)
-    return _Level(
+    return Level(
         np.exp(-0.5 * log_square)[:, None],
         [
             (a(step, count) if step else None, a(step + 1, count))
@@ -311,7 +313,7 @@ def _gegenbauer_level(orders: Integers, parents: Integers, n_below: int) -> _Lev
     )
 
 
-def _evaluate(X: Any, plan: _Plan) -> Any:
+def _evaluate(X: Any, plan: RecursionPlan) -> Any:
     """Functions by rows, shape (count, n): the rows of `X` lie next to each other in memory."""
     xp = namespace(X)
     columns = [xp.asarray(X[:, j], copy=True) for j in range(X.shape[1])]
@@ -335,7 +337,7 @@ def _powers(xp: Any, x: Any, y: Any, highest: int) -> Any:
     return xp.stack(real + imaginary, axis=0)
 
 
-def _gegenbauer(xp: Any, x: Any, square: Any, level: _Level) -> Any:
+def _gegenbauer(xp: Any, x: Any, square: Any, level: Level) -> Any:
     """All polynomials of a level, those of one ``n`` after those of another."""
     current = level.first * xp.ones_like(x)[None, :]
     found, previous = [current], current

@@ -18,12 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from scipy import sparse
+from sklearn.utils import gen_batches
 
-from bochner.engine.places import convert, namespace, to_numpy
+from bochner.engine.places import (
+    convert,
+    dense,
+    is_host,
+    item_size,
+    namespace,
+    result_dtype,
+    to_numpy,
+)
 from bochner.engine.summaries import take_rows
 from bochner.engine.threads import default_threads, ordered_map
-from bochner.margin.sphere.rows import own_dtype, row_blocks
 
 Float = NDArray[np.float64]
 
@@ -89,13 +96,13 @@ def zonal_functions(
     X : NumPy array, CSR matrix or array-API array of shape (n, d)
         Rows of unit norm (not checked).
     directions : array of shape (d, m)
-        Directions of unit norm, one a column.
+        Directions of unit norm, one per column.
     degrees : integer array of shape (m,)
         Degree of each.
     n_threads : int, optional
         CPU threads; by default as many as BLAS may use.
     memory_budget : int, optional
-        Bytes of scratch memory, a thread on the CPU.
+        Bytes of scratch memory, per thread on the CPU.
 
     Returns
     -------
@@ -136,7 +143,7 @@ def zonal_scores(
         s(\zeta) = \sum_k \Bigl(\sum_i A_{ik} P_l(\langle \zeta, x_i \rangle)\Bigr)^2 \Big/
             \frac1n \sum_i P_l(\langle \zeta, x_i \rangle)^2,
 
-    the Fourier potential's like on the sphere: what the function, scaled to unit root mean
+    the Fourier potential's counterpart on the sphere: what the function, scaled to unit root mean
     square on the rows, has in common with the coefficients. A function that vanishes on all rows
     has score zero.
 
@@ -169,7 +176,7 @@ def zonal_scores(
     A = np.asarray(A, np.float64)
     A = A[:, None] if A.ndim == 1 else A
     n, kept = X.shape[0], scan.n_blocks == 1
-    coefficients = scan.beside(A)
+    coefficients = scan.put(A)
     stored: list[tuple[Any, Any]] = []
 
     def first(rows: slice) -> tuple[Float, Float]:
@@ -189,13 +196,13 @@ def zonal_scores(
     mean = squares / n
     safe = np.where(mean > _SMALLEST, mean, np.inf)
     scores = (sums**2).sum(axis=0) / safe
-    weights = scan.beside(2 * sums / safe)  # (k, m)
-    shrink = scan.beside(2 * scores / (safe * n))
+    weights = scan.put(2 * sums / safe)  # (k, m)
+    shrink = scan.put(2 * scores / (safe * n))
 
     def second(rows: slice) -> Float:
         value, slope = stored[0] if kept else scan.functions(rows)
         slope = slope * (coefficients[rows, :] @ weights - value * shrink)
-        return _wide(scan.rows(rows).T @ slope)
+        return _wide(scan.X[rows, :].T @ slope)
 
     gradient = np.zeros((X.shape[1], scan.m))
     for part in scan.over(second):
@@ -204,7 +211,7 @@ def zonal_scores(
 
 
 def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -> Float:
-    """Directions from which to climb: rows, and differences of rows of unlike coefficients.
+    """Directions to ascend from: rows, and differences of rows of unlike coefficients.
 
     Parameters
     ----------
@@ -221,7 +228,7 @@ def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -
     Returns
     -------
     array of shape (d, count)
-        Unit vectors, one a column.
+        Unit vectors, one per column.
     """
     A = np.asarray(A, np.float64)
     single = _draw(np.abs(A).sum(axis=1), count - count // 2, random_state)
@@ -233,7 +240,7 @@ def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -
         plus[here] = _draw(np.maximum(A[:, column], 0), number, random_state)
         minus[here] = _draw(np.maximum(-A[:, column], 0), number, random_state)
     rows = take_rows(X, np.concatenate([single, plus, minus]))
-    rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, np.float64)
+    rows = dense(rows).astype(np.float64)
     ends = len(single), len(single) + len(plus)
     differences = rows[ends[0] : ends[1]] - rows[ends[1] :]
     norms = np.linalg.norm(differences, axis=1, keepdims=True)
@@ -242,7 +249,7 @@ def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -
     return _unit(np.vstack([rows[: ends[0]], differences]).T)
 
 
-def climb(
+def ascend_directions(
     score: Callable[[Float], tuple[Float, Float]],
     directions: Float,
     *,
@@ -274,9 +281,9 @@ def climb(
     Examples
     --------
     >>> import numpy as np
-    >>> from bochner.margin.sphere.zonal import climb
+    >>> from bochner.margin.sphere.zonal import ascend_directions
     >>> north = lambda z: (z[2], np.zeros_like(z) + np.array([[0.0], [0.0], [1.0]]))
-    >>> z, s = climb(north, np.array([[1.0], [0.0], [0.0]]), n_steps=30)
+    >>> z, s = ascend_directions(north, np.array([[1.0], [0.0], [0.0]]), n_steps=30)
     >>> bool(s[0] > 0.999)
     True
     """
@@ -308,7 +315,7 @@ def _draw(weights: Float, count: int, random_state: RandomState) -> NDArray[np.i
 
 
 def _wide(array: Any) -> Float:
-    return np.asarray(to_numpy(array), np.float64)
+    return to_numpy(array).astype(np.float64)
 
 
 class _Scan:
@@ -332,43 +339,36 @@ class _Scan:
         if degrees.dtype.kind not in "iu" or (degrees < 0).any():
             raise ValueError(f"degrees must be integers of at least 0, got {degrees[:5]}.")
         self.X = X
-        self.host = isinstance(X, np.ndarray) or sparse.issparse(X)
-        self.xp = np if self.host else namespace(X)
-        self.dtype = own_dtype(X)
+        self.host, self.xp, self.dtype = is_host(X), namespace(X), result_dtype(X)
         # Directions of one degree lie together, so that each runs its recursion on a slice.
         order = np.argsort(degrees, kind="stable")
         self.sorted = bool((order == np.arange(self.m)).all())
-        self.back = self.beside(np.argsort(order), self.xp.int64)
-        self.Z = self.beside(directions[:, order])
+        self.back = self.put(np.argsort(order), self.xp.int64)
+        self.Z = self.put(directions[:, order])
         values, counts = np.unique(degrees, return_counts=True)
         ends = np.cumsum(counts)
         self.groups = [
             (int(degree), slice(int(end - count), int(end)))
             for degree, end, count in zip(values, ends, counts, strict=True)
         ]
-        size = 8 if self.dtype == getattr(self.xp, "float64", None) else 4
         budget = memory_budget or (_HOST_BYTES if self.host else _DEVICE_BYTES)
-        height = max(64, budget // (6 * max(1, self.m) * size))
-        self.blocks = list(row_blocks(X.shape[0], height))
+        height = max(64, budget // (6 * max(1, self.m) * item_size(X)))
+        self.blocks = list(gen_batches(X.shape[0], height))
         self.n_blocks = len(self.blocks)
         self.n_threads = (n_threads or default_threads()) if self.host else 1
 
-    def beside(self, values: Any, dtype: Any = None) -> Any:
+    def put(self, values: Any, dtype: Any = None) -> Any:
         """Numbers of the host where the rows are."""
-        dtype = self.dtype if dtype is None else dtype
-        return np.asarray(values, dtype) if self.host else convert(values, self.X, dtype)
+        return convert(values, self.X, self.dtype if dtype is None else dtype)
 
     def over(self, work: Callable[[slice], Any]) -> Iterator[Any]:
         if not self.host:
             return map(work, self.blocks)
         return ordered_map(work, self.blocks, self.n_threads)
 
-    def rows(self, rows: slice) -> Any:
-        return self.X[rows] if self.host else self.X[rows, :]
-
     def functions(self, rows: slice) -> tuple[Any, Any]:
         """Values and derivatives, in the order the directions were given in."""
-        t = self.rows(rows) @ self.Z
+        t = self.X[rows, :] @ self.Z
         values, slopes = [], []
         for degree, columns in self.groups:
             value, slope = _last(legendre(t[:, columns], degree, self.d))

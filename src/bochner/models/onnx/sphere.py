@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.margin.sphere.harmonics import harmonic_plan
+from bochner.margin.sphere.harmonics import recursion_plan
 from bochner.models.onnx.graph import Graph, in_float64
 
 
@@ -25,7 +25,7 @@ def write_harmonic(graph: Graph, x: str, model: Any) -> str:
 
 def _harmonics(graph: Graph, x: str, orders: NDArray[Any]) -> str:
     """Real harmonics, one factor per dimension; see :mod:`bochner.margin.sphere.harmonics`."""
-    plan = harmonic_plan(np.asarray(orders, np.int64))
+    plan = recursion_plan(np.asarray(orders, np.int64))
     first, second = graph.take(x, [0]), graph.take(x, [1])
     zeros = graph.times(first, 0.0)
     real, imaginary = [graph.plus(zeros, [1.0])], [zeros]

@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import inplace_csr_row_scale
 
-from bochner.engine.places import namespace
+from bochner.engine.places import cast, detached, namespace
 
 TOLERANCE = 1e-5  # how far from one the norm of a "unit" row may be; float32 rows are within 1e-6
-
-
-def wide_dtype(X: Any) -> Any:
-    """float64 of the namespace of `X`, or float32 where the device has no float64."""
-    if isinstance(X, np.ndarray):
-        return np.float64
-    from array_api_compat import device
-
-    xp = namespace(X)
-    available = xp.__array_namespace_info__().dtypes(device=device(X))
-    return xp.float64 if "float64" in available else xp.float32
-
-
-def own_dtype(X: Any) -> Any:
-    """The dtype of results for the rows `X`: float32 for float32 and below, else float64."""
-    if isinstance(X, np.ndarray) or sparse.issparse(X):
-        return np.float32 if X.dtype in (np.float32, np.float16) else np.float64
-    xp = namespace(X)
-    if xp.isdtype(X.dtype, "real floating") and X.dtype != xp.float64:
-        return xp.float32
-    return wide_dtype(X)
-
-
-def row_blocks(n_rows: int, height: int) -> Iterator[slice]:
-    """Slices of `height` rows, the last one perhaps shorter."""
-    for first in range(0, n_rows, height):
-        yield slice(first, min(first + height, n_rows))
-
-
-def dense(X: Any) -> Any:
-    """A block of rows as a dense array; PyTorch's are taken out of its gradient tape."""
-    if sparse.issparse(X):
-        return X.toarray()
-    return X.detach() if hasattr(X, "detach") else X
 
 
 def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> Any:
@@ -75,19 +40,18 @@ def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> 
     Examples
     --------
     >>> import numpy as np
-    >>> from bochner.margin.sphere.rows import unit_rows
+    >>> from bochner.margin.sphere.unit_rows import unit_rows
     >>> unit_rows(np.array([[3e200, 4e200], [0.0, -1e-200]]), np.float64)
     array([[ 0.6,  0.8],
            [ 0. , -1. ]])
     """
     if sparse.issparse(X):
         return _unit_sparse(X, dtype, normalize, first)
-    xp, X = namespace(X), dense(X)
-    X = xp.astype(X, dtype, copy=False)
+    xp, X = namespace(X), cast(detached(X), dtype)
     if not normalize:
         _check_norms(xp.linalg.vector_norm(X, axis=1), xp, first)
         return X
-    # Divided by the largest entry first: squares of very large or small numbers are not numbers.
+    # Divided by the largest entry first: squares of very large or small numbers overflow.
     largest = xp.max(xp.abs(X), axis=1, keepdims=True)
     _check_not_zero(largest, xp, first)
     X = X / largest

@@ -1,0 +1,372 @@
+r"""The kernel player on all of space: the peaks of the Fourier potential, found by chains.
+
+.. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2
+
+Far from the origin the potential of a finite sample is noise, and a search finds the peaks of that
+noise: the search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band `s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.random import RandomState
+
+from bochner import engine
+from bochner.engine.places import (
+    cast,
+    convert,
+    is_dask,
+    is_device,
+    namespace,
+    to_numpy,
+    wide_dtype,
+)
+from bochner.engine.replay import Replayed
+from bochner.engine.summaries import rows_at
+from bochner.margin.game import Proposal, share_of_largest
+
+Potential = Callable[[Any], tuple[Any, Any]]
+
+_START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to the kernel's
+_KEPT = 0.5  # share of the chains that go on from where they were in the round before
+_APART = 0.4  # distance of the peaks of one round, in units of the kernel's frequencies
+_LONGEST_PHASE = 4000.0
+_BLOCK = 64  # rounds whose random numbers are drawn, and moved to the device, at once
+_GROWTH, _SHRINKAGE = 1.5, 0.4  # of a step size after success and failure
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the kernel player looks for peaks.
+
+    Parameters
+    ----------
+    length : float
+        Length scale of the rows. Frequencies are measured in its inverse.
+    band : float or None
+        The band `s`, in units of ``1 / length``; None is no limit.
+    n_peaks : int
+        Frequencies per round.
+    n_chains, n_steps : int
+        Chains, and steps of each.
+    temperature : float
+        Noise of the chains, see :func:`ascend_potential`.
+    n_rows : int or None
+        Rows of a round, drawn anew each time; None is all.
+    """
+
+    length: float
+    band: float | None = 12.0
+    n_peaks: int = 5
+    n_chains: int = 100
+    n_steps: int = 12
+    temperature: float = 0.0
+    n_rows: int | None = None
+
+    @property
+    def n_kept(self) -> int:
+        """Chains that go on from where they were in the round before."""
+        return int(_KEPT * self.n_chains)
+
+
+class WaveFamily:
+    """The waves of all frequencies; the best are found by chains.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        Anything the engine takes. Arrays on a device stay there, and the host does not wait for
+        them; a dask array is summed by its workers while the chains run here.
+    search : Search
+        How the peaks are found.
+    n_frequencies : int
+        How many the game is for.
+    random_state : RandomState
+        Starts of the chains, rows of the rounds.
+    n_threads, memory_budget : int, optional
+        For the engine.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        search: Search,
+        n_frequencies: int,
+        *,
+        random_state: RandomState,
+        n_threads: int | None = None,
+        memory_budget: int | None = None,
+    ) -> None:
+        self.n_peaks = min(search.n_peaks, n_frequencies)
+        self._n_rounds = -(-n_frequencies // self.n_peaks)
+        self._search, self._random_state = search, random_state
+        options = {"n_threads": n_threads, "memory_budget": memory_budget}
+        look = _PeakSearch(rows, search, self.n_peaks, random_state, options).look
+        # noise comes from the host, which cannot be recorded
+        self._look = look if search.temperature else Replayed(look)
+        self._draws: Iterator[tuple[Any, Any]] | None = None
+        self._n_columns = int(rows.shape[1])
+        self._leftover: Any = None
+
+    def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
+        """The highest peaks that the chains found, from the highest down."""
+        xp, count = namespace(coefficients), min(self.n_peaks, n_wanted)
+        if self._draws is None:
+            self._draws = self._draw(coefficients)
+        starts, sample = next(self._draws)
+        if self._leftover is not None:
+            starts = xp.concat([self._leftover, starts], axis=1)
+        found = self._look(coefficients, starts, sample)
+        frequencies, columns, share, potential, self._leftover = found
+        if count < self.n_peaks:
+            frequencies = frequencies[:, :count]
+            pairs = columns[:, :count], columns[:, self.n_peaks : self.n_peaks + count]
+            columns = xp.concat(pairs, axis=1)
+        return Proposal(frequencies, count, columns, potential, share)
+
+    def _draw(self, like: Any) -> Iterator[tuple[Any, Any]]:
+        """Starts of new chains and row numbers, round by round, where the coefficients are."""
+        search, state, n = self._search, self._random_state, int(like.shape[0])
+        spread = _START_VARIANCE**0.5 / search.length
+        n_rows = None if search.n_rows is None or search.n_rows >= n else search.n_rows
+        done = 0
+        while done < self._n_rounds:
+            fresh = search.n_chains - (search.n_kept if done else 0)
+            size = min(_BLOCK, self._n_rounds - done) if done else 1
+            shape = size, self._n_columns, fresh
+            starts = convert(spread * state.standard_normal(shape), like)
+            samples: Any = None
+            if n_rows is not None:
+                samples = state.randint(n, size=(size, n_rows))
+                samples = convert(samples, like, namespace(like).int64)
+            for r in range(size):
+                yield starts[r, :, :], None if samples is None else samples[r, :]
+            done += size
+
+
+class _PeakSearch:
+    """One search, the same work in every round."""
+
+    def __init__(
+        self,
+        rows: Any,
+        search: Search,
+        n_peaks: int,
+        random_state: RandomState,
+        options: dict[str, Any],
+    ) -> None:
+        self.rows, self.search, self.n_peaks, self.options = rows, search, n_peaks, options
+        self.random_state, self.longest = random_state, _longest(rows)
+
+    def look(self, coefficients: Any, starts: Any, sample: Any) -> tuple[Any, ...]:
+        """The best frequencies (d, p), their columns, the height of the first of them as a
+        share and bare, and the best chains that gave no frequency, to go on from."""
+        xp, search, rows, A = namespace(starts), self.search, self.rows, coefficients
+        if sample is not None:
+            rows, A = rows_at(rows, sample), rows_at(A, sample)
+        total = xp.sum(xp.abs(A))
+        A = A / xp.where(total > 0, total, xp.ones_like(total))
+        points, values = ascend_potential(
+            self._potential(rows, A, starts.dtype),
+            starts,
+            n_steps=search.n_steps,
+            temperature=search.temperature,
+            longest=self.longest,
+            random_state=self.random_state,
+        )
+        best = distinct_peaks(points, values, self.n_peaks, _APART / search.length)
+        others = xp.argsort(-_without(xp, values, best), stable=True)
+        leftover = xp.take(points, others[: search.n_kept], axis=1)
+        frequencies = xp.take(points, best, axis=1)
+        columns = self._waves(frequencies)
+        # of the first frequency, without the band
+        sums = columns[:, :: self.n_peaks].T @ cast(coefficients, columns.dtype)
+        peak = xp.sum(sums * sums)
+        return frequencies, columns, share_of_largest(peak, coefficients), peak, leftover
+
+    def _waves(self, W: Any) -> Any:
+        if self.longest is None:
+            return computed(engine.features(self.rows, W, scale=1.0, **self.options))
+        from bochner.engine import device
+
+        # The phases are known to be small: the device need not be asked.
+        return device.features(
+            self.rows, W, scale=1.0, offset=None, out=None, small_phases=True, **self.options
+        )
+
+    def _potential(self, rows: Any, A: Any, dtype: Any) -> Potential:
+        """The potential and its gradient within the band, in the dtype of the points."""
+        search, small = self.search, self.longest is not None
+        band = None if search.band is None else search.band / search.length
+
+        def potential(points: Any) -> tuple[Any, Any]:
+            xp = namespace(points)
+            v, slope = engine.potential_and_gradient(
+                rows, points, A, small_phases=small, **self.options
+            )
+            v, slope = cast(v, dtype), cast(slope, dtype)
+            if band is None:
+                return v, slope
+            share = xp.exp(-xp.sum(points * points, axis=0) / (2 * band**2))
+            return share * v, share * (slope - (v / band**2) * points)
+
+        return potential
+
+
+def ascend_potential(
+    potential: Potential,
+    starts: Any,
+    *,
+    n_steps: int,
+    first_move: float = 0.05,
+    temperature: float = 0.0,
+    longest: float | None = None,
+    random_state: RandomState | None = None,
+) -> tuple[Any, Any]:
+    r"""Search for peaks of a potential with parallel chains (the paper's Algorithm 1).
+
+    Every chain moves along the gradient, :math:`w \leftarrow w + \eta \nabla v(w)`, with a step
+    size of its own: it grows after a move that went up and shrinks after one that did not, which
+    is taken back. The first step is such that the median chain moves by `first_move` of its
+    length; nothing else has to be tuned to the scale of the data. With a `temperature` noise of
+    that multiple of the gradient step is added, and no move is taken back (Langevin dynamics).
+    Each chain's best point is what counts.
+
+    Parameters
+    ----------
+    potential : callable
+        Maps ``(d, m)`` points to ``v`` of shape ``(m,)`` and its gradient ``(d, m)``.
+    starts : array of shape (d, m)
+        Where the chains start, one per column: NumPy or another array-API library. On a device the
+        host never waits for it unless `potential` does, or there is a temperature.
+    n_steps : int
+        Steps of each chain.
+    first_move : float, default=0.05
+        Length of the first move, relative to that of the points.
+    temperature : float, default=0.0
+        Size of the noise, relative to the gradient step.
+    longest : float, optional
+        Points beyond this norm are brought back to it.
+    random_state : RandomState, optional
+        The noise; needed with a temperature.
+
+    Returns
+    -------
+    points : array of shape (d, m)
+        The best point of each chain.
+    values : array of shape (m,)
+        Their potentials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.search import ascend_potential
+    >>> hill = lambda w: (-((w - 2) ** 2).sum(axis=0), -2 * (w - 2))
+    >>> points, values = ascend_potential(hill, np.array([[1.0, -1.0]]), n_steps=30)
+    >>> bool(abs(points - 2).max() < 1e-3)
+    True
+    """
+    if temperature and random_state is None:
+        raise ValueError("a temperature needs a random_state for its noise.")
+    xp = namespace(starts)
+    points = starts
+    values, slopes = potential(points)
+    best, highest = points, values
+    norms = xp.sort(xp.linalg.vector_norm(points, axis=0))
+    paces = xp.sort(xp.linalg.vector_norm(slopes, axis=0))
+    middle = norms.shape[0] // 2
+    pace = xp.where(paces[middle] > 0, paces[middle], 1 + 0 * paces[middle])  # flat: stay there
+    steps = first_move * norms[middle] / pace + 0 * values
+    for _ in range(n_steps):
+        move = steps * slopes
+        if temperature and random_state is not None:
+            noise = convert(random_state.standard_normal(tuple(points.shape)), points)
+            size = xp.linalg.vector_norm(move, axis=0) / points.shape[0] ** 0.5
+            move = move + temperature * size * noise
+        ahead = cast(points + move, points.dtype)
+        if longest is not None:
+            length = xp.linalg.vector_norm(ahead, axis=0)
+            ahead = ahead * (longest / xp.maximum(length, 0 * length + longest))
+        new_values, new_slopes = potential(ahead)
+        up = new_values > values
+        steps = xp.where(up, _GROWTH * steps, _SHRINKAGE * steps)
+        if temperature:
+            points, values, slopes = ahead, new_values, new_slopes
+            better = values > highest
+            best, highest = xp.where(better, points, best), xp.where(better, values, highest)
+        else:
+            points, slopes = xp.where(up, ahead, points), xp.where(up, new_slopes, slopes)
+            values = xp.where(up, new_values, values)
+    return (best, highest) if temperature else (points, values)
+
+
+def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
+    r"""Positions of the highest points, none within `apart` of another or of its mirror image.
+
+    :math:`w` and :math:`-w` are the same cosine and sine. One after the other the highest is
+    taken and its neighbours are left out; when none is left, neighbours are taken after all, so
+    that there are always `count`.
+
+    Parameters
+    ----------
+    points : array of shape (d, m)
+        One point per column.
+    values : array of shape (m,)
+        Their heights.
+    count : int
+        How many, at most ``m``.
+    apart : float
+        Smallest distance.
+
+    Returns
+    -------
+    integer array of shape (count,)
+        From the highest down. Made without the host waiting for a device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.margin.search import distinct_peaks
+    >>> points = np.array([[1.0, 1.01, -1.0, 3.0]])
+    >>> distinct_peaks(points, np.array([4.0, 3.0, 2.0, 1.0]), 2, apart=0.1)
+    array([0, 3])
+    """
+    xp = namespace(points)
+    squares = xp.sum(points * points, axis=0)
+    products = points.T @ points
+    distances = squares[:, None] + squares[None, :] - 2 * xp.abs(products)
+    near = distances < apart**2
+    # Ranks in place of heights, which may be too small to be lowered without rounding. A
+    # neighbour of one that was taken falls behind all others, one that was taken behind those.
+    places = xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
+    ranks = -cast(xp.argsort(xp.argsort(-values, stable=True), stable=True), values.dtype)
+    chosen = []
+    for _ in range(count):
+        chosen.append(xp.reshape(xp.argmax(ranks), (1,)))
+        neighbours = xp.take(near, chosen[-1], axis=0)[0, :]
+        ranks = ranks - values.shape[0] * cast(neighbours, ranks.dtype)
+        ranks = xp.where(places == chosen[-1], -xp.inf, ranks)
+    return xp.concat(chosen)
+
+
+def computed(columns: Any) -> Any:
+    """Columns where the coefficients are: those of a dask array come to the host."""
+    return to_numpy(columns.compute()) if is_dask(columns) else columns
+
+
+def _without(xp: Any, values: Any, chosen: Any) -> Any:
+    places = xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
+    taken = xp.any(places[:, None] == chosen[None, :], axis=1)
+    return xp.where(taken, -xp.inf, values)
+
+
+def _longest(rows: Any) -> float | None:
+    """Longest frequency whose phases are known to be small; None where it does not matter."""
+    if not is_device(rows):
+        return None  # the engine looks at the phases itself, at no cost
+    xp = namespace(rows)
+    norm = float(xp.max(xp.linalg.vector_norm(cast(rows, wide_dtype(rows)), axis=1)))
+    return _LONGEST_PHASE / norm if norm > 0 else None
