@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.harness import heading, row
 from bochner import ConvolutionalKernelNetwork
 from bochner.data.local import load_images
-from bochner.papers.mukuta.networks_measures import METHODS, dataset_of, place
+from bochner.papers.mukuta.networks import METHODS, dataset_of, place
 
 WIDTHS = (24, 10, 14, 18)
 

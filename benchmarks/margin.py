@@ -12,7 +12,8 @@ from benchmarks.harness import best_times, heading, row
 from bochner import MarginFourierFeatures
 from bochner.data.local import LocalDataset, load_pair
 from bochner.models.linear_machine import TWO_CLASSES, tune
-from bochner.papers.bullins.measures import RANDOM, measure
+from bochner.papers.bullins.common import RANDOM
+from bochner.papers.bullins.table1 import measure
 from bochner.records.cells import Cell
 
 PAIRS = ("mnist17", "mnist49", "mnist56")
