@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from dataclasses import replace
 
 import pytest
@@ -20,9 +19,10 @@ from typer.testing import CliRunner
 from bochner.cli import reproduce
 from bochner.data.local import CACHE_VARIABLE, VARIABLE
 from bochner.papers import study as studies
-from bochner.papers.study import STUDIES, Study
+from bochner.papers.registry import STUDIES
+from bochner.papers.study import Study
 from bochner.records.cells import Cell, Notebook, Result
-from bochner.records.sections import Section
+from bochner.records.sections import Claim, Section, Value
 
 
 @pytest.fixture
@@ -52,38 +52,45 @@ def tiny(monkeypatch):
         asked.append(cell)
         if cell.task == "stop":
             raise KeyboardInterrupt
+        if cell.task == "broken" and cell.seed == 1:
+            raise ValueError("the rows are\nodd")
         return Result(cell, 0.9, 0.1, 1.0)
 
     def collect(request, run):
         run([Cell("choice", request.tasks[0], "chooser", None, 42)])
         return run(
             [
-                Cell("tiny", task, "ours", 4, seed, 10 if request.quick else None)
+                Cell("tiny", task, "ours", width, seed, 10 if request.quick else None)
                 for task in request.tasks
                 for seed in range(request.seeds)
+                for width in request.widths or (4,)
             ]
         )
 
     def sections(results):
-        rows = [("task", "score"), *((r.cell.task, f"{r.score:.1f}") for r in results)]
-        return [Section("The table", tuple(rows), ("confirmed: it works (1 of 1)",))]
+        rows = [("task", "score")]
+        rows += [(r.cell.task, Value(f"{r.score:.1f}", r.score)) for r in results]
+        claim = Claim("it works")
+        claim.check(True, "anywhere")
+        return [Section("The table", tuple(rows), claims=(claim,))]
 
     study = Study(
         name="tiny",
         paper="Nobody 2000",
         item="Table 9",
         summary="nothing at all",
-        tasks=("breast", "ads", "stop"),
+        tasks=("breast", "ads", "stop", "broken"),
         quick_tasks=("breast",),
+        files={"ads": ("internet_ads.npz",)},
         seeds=2,
         quick_seeds=1,
-        small="one seed",
+        quick_note="one seed",
         quick_time="1 s",
         full_time="2 s",
         collect=collect,
         measure=measure,
         sections=sections,
-        shown=("tiny",),
+        widths="columns",
     )
     monkeypatch.setitem(STUDIES, "tiny", study)
     return asked
@@ -143,7 +150,7 @@ def test_results_are_written_and_found_again(program, tiny, tmp_path):
     assert document["command"] == "bochner reproduce tiny --quick"
     assert document["seconds"] == 2.0
     assert "A small version: one seed." in document["notes"][0]
-    assert document["sections"][0]["table"]["rows"] == [["breast", "0.9"]]
+    assert document["sections"][0]["table"]["rows"] == [["breast", {"text": "0.9", "number": 0.9}]]
     assert "it works" in (folder / "page.html").read_text()
 
     again = program("tiny", "--quick")
@@ -217,8 +224,14 @@ def test_interrupt_keeps_and_shows_what_is_done(program, tiny, tmp_path):
         ([], "name a study to reproduce"),
         (["letarte-tabel1"], "there is no study 'letarte-tabel1'; did you mean letarte-table1"),
         (["nothing"], "there is no study 'nothing'; did you mean letarte-table1 or"),
-        (["tiny", "--tasks", "breast,wine"], "--tasks must be of breast, ads, stop"),
-        (["tiny", "--tasks", ","], "--tasks must be of breast, ads, stop"),
+        (["tiny", "--tasks", "breast,wine"], "--tasks must be of breast, ads, stop, broken"),
+        (["tiny", "--tasks", ","], "--tasks must be of breast, ads, stop, broken"),
+        (
+            ["tiny", "--widths", "4,x"],
+            "--widths must be whole numbers of at least 1 (columns)",
+        ),
+        (["tiny", "--widths", "0"], "--widths must be whole numbers of at least 1 (columns)"),
+        (["letarte-table1", "--widths", "4"], "letarte-table1 has no widths to choose"),
         (["tiny", "--data", "nowhere"], "--data must be a folder, got 'nowhere'"),
         (["tiny", "--output", "file"], "--output must be a folder, got the file 'file'"),
     ],
@@ -232,21 +245,76 @@ def test_mistakes_give_one_line(arguments, message, program, tiny, tmp_path):
     assert not tiny
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (FileNotFoundError("there is no file ads.npz"), "bochner: there is no file ads.npz"),
-        (zipfile.BadZipFile("File is not a zip file"), "a data file is not a NumPy archive"),
-    ],
-)
-def test_a_file_that_vanishes_or_is_broken_is_one_line(error, message, program, tiny, monkeypatch):
-    def broken(request, run):
-        raise error
+def test_a_new_study_is_listed_run_and_shown_though_a_cell_fails(program, tiny, tmp_path):
+    listed = program("--list").output
+    assert "tiny" in listed
+    assert "Nobody 2000" in listed
 
-    monkeypatch.setitem(STUDIES, "tiny", replace(STUDIES["tiny"], collect=broken))
-    result = program("tiny", "--quick")
+    result = program("tiny", "--tasks", "breast,broken", "--output", "out")
+    assert result.exit_code == 0, result.output
+    assert len(tiny) == 5
+    lines = result.output.splitlines()
+    assert "[4/4] tiny broken ours 4 seed 1: failed: ValueError: the rows are odd" in lines
+    assert "Failed: tiny broken ours 4 seed 1: ValueError: the rows are odd" in lines
+    assert [line.split() for line in lines if line.endswith(" 0.9")] == [
+        ["breast", "0.9"],
+        ["breast", "0.9"],
+        ["broken", "0.9"],
+    ]
+    assert "confirmed: it works (1 of 1)" in lines
+
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    (failure,) = document["failures"]
+    assert failure["cell"]["task"] == "broken"
+    assert failure["reason"] == "ValueError: the rows are odd"
+    (section,) = document["sections"]
+    assert section["table"]["rows"][-1] == ["broken", {"text": "0.9", "number": 0.9}]
+    assert section["claims"] == [
+        {
+            "text": "it works",
+            "checked": 1,
+            "noise": [],
+            "exceptions": [],
+            "verdict": "confirmed",
+        }
+    ]
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert "1 cell failed" in page
+    assert "tiny broken ours 4 seed 1: ValueError: the rows are odd" in page
+
+    # Only what failed is tried again.
+    again = program("tiny", "--tasks", "breast,broken", "--output", "out")
+    assert again.exit_code == 0
+    assert len(tiny) == 6
+
+
+def test_nothing_could_be_measured(program, tiny, monkeypatch):
+    def broken(cell):
+        raise FileNotFoundError("there is no file ads.npz")
+
+    monkeypatch.setitem(STUDIES, "tiny", replace(STUDIES["tiny"], measure=broken))
+    result = program("tiny", "--seeds", "3", "--quick")
     assert result.exit_code == 2
-    assert message in result.stderr
+    assert "there is no file ads.npz" in result.stderr.splitlines()[-1]
+    assert "and 3 others" in result.stderr.splitlines()[-1]
+
+
+def test_a_data_file_that_is_broken_is_one_reason(program, tiny, tmp_path, monkeypatch):
+    (tmp_path / "data" / "internet_ads.npz").write_bytes(b"PK\x03\x04 cut short")
+    study = STUDIES["letarte-figure2"]
+    monkeypatch.setitem(STUDIES, "tiny", replace(study, name="tiny"))
+    result = program("tiny", "--quick", "--offline")
+    assert result.exit_code == 2
+    assert "internet_ads.npz is not a NumPy archive, or is cut short" in result.stderr
+
+
+def test_widths(program, tiny, tmp_path):
+    result = program("tiny", "--quick", "--widths", "6, 8", "--output", "out")
+    assert result.exit_code == 0, result.output
+    assert [cell.width for cell in tiny] == [None, 6, 8]
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert document["request"]["widths"] == [6, 8]
+    assert document["command"] == "bochner reproduce tiny --quick --widths '6, 8'"
 
 
 def test_a_real_study_in_a_process_of_its_own(tmp_path):

@@ -1,50 +1,98 @@
-"""Cells measured one after the other, or in several processes."""
-
+import json
 import os
-import time
+import signal
 
-from bochner.compare.measure import Measurer
-from bochner.records.cells import Result
-from bochner.records.run import Failure, measure_all
-from tests.compare.cells import cell
+import pytest
 
-
-class Broken(Measurer):
-    def __call__(self, cell):
-        if cell.method == "RBFSampler":
-            raise RuntimeError("no\nluck")
-        if cell.width == 13:
-            os._exit(1)
-        return super().__call__(cell)
+from bochner.records.cells import Cell, Notebook, Result
+from bochner.records.run import Run
 
 
-def test_a_cell_that_fails_does_not_stop_the_others(wine):
-    cells = [cell("RBFSampler"), cell("FourierFeatures")]
-    begun, failure, _, result = measure_all(cells, Broken(wine))
-    assert begun is cells[0]
-    assert failure == Failure(cells[0], "RuntimeError: no luck")
-    assert result.cell is cells[1]
+def measure_one(cell):  # importable by name: other processes find it
+    if cell.seed < 0:
+        raise ValueError(f"no seed\n{cell.seed}")
+    return Result(cell, 0.9 + cell.seed / 100, 0.1 / 3, 1.0, {"C": 1e-7})
 
 
-def test_no_cell_is_begun_after_the_deadline(wine):
-    cells = [cell("FourierFeatures", seed=seed) for seed in range(3)]
-    assert not list(measure_all(cells, Measurer(wine), deadline=time.monotonic()))
-    events = measure_all(cells, Measurer(wine), deadline=time.monotonic() + 1000)
-    assert len(list(events)) == 6
+@pytest.fixture
+def counted():
+    measured = []
+
+    def measure(cell):
+        measured.append(cell)
+        return measure_one(cell)
+
+    return measured, measure
 
 
-def test_processes_measure_the_same(wine):
-    """One of them dies: what it did is lost, with what ran beside it, and the rest is not."""
-    cells = [cell(method) for method in ("FourierFeatures", "Nystroem", "RBFSampler")]
-    last = [cell("FourierFeatures", 13), *(cell("FourierFeatures", seed=s) for s in (1, 2, 3))]
-    found = measure_all([*cells, *last], Broken(wine), n_jobs=2)
-    results = {event.cell: event for event in found if isinstance(event, (Result, Failure))}
-    assert set(results) == {*cells, *last}
-    lost = [each for each in results if "process ended" in getattr(results[each], "message", "")]
-    assert last[0] in lost
-    assert len(lost) <= 2
-    for each in {*cells, *last} - {*lost, cells[2]}:
-        assert results[each].score == Measurer(wine)(each).score
-    if cells[2] not in lost:
-        assert results[cells[2]] == Failure(cells[2], "RuntimeError: no luck")
-    assert not list(measure_all(cells, Broken(wine), n_jobs=2, deadline=time.monotonic()))
+def seeds(*numbers, **values):
+    return [Cell("table1", "mnist49", "ours", 100, seed, **values) for seed in numbers]
+
+
+def test_nothing_is_measured_twice(tmp_path, counted):
+    measured, measure = counted
+    path = tmp_path / "folder" / "results.jsonl"
+    lines = []
+    first = Run(measure, Notebook(path), say=lines.append)(seeds(0, 1, 0))
+    assert measured == seeds(0, 1)
+    assert [result.cell.seed for result in first] == [0, 1, 0]
+    assert lines[1] == "[2/2] table1 mnist49 ours 100 seed 1: 0.9100 (C 1e-07, 1.0 s)"
+
+    # Stopped in the middle of a line.
+    with path.open("a") as file:
+        file.write('{"cell": {"study": "tab')
+    run = Run(measure, Notebook(path))
+    assert len(run.notebook) == 2
+    again = run(seeds(1, 2))
+    assert measured == seeds(0, 1, 2)
+    assert again[0] == first[1]
+    assert run.planned == seeds(1, 2)
+    assert run.results == again
+    assert len(Notebook(path)) == 3
+    assert json.loads(path.read_text().splitlines()[-1])["cell"]["seed"] == 2
+
+    # Another setting is another cell.
+    Run(measure, Notebook(path))(seeds(0, max_train=10))
+    assert len(measured) == 4
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_cell_that_fails_does_not_stop_the_others(n_jobs, tmp_path):
+    path = tmp_path / "results.jsonl"
+    lines = []
+    run = Run(measure_one, Notebook(path), n_jobs, lines.append)
+    assert [result.cell.seed for result in run(seeds(0, -1, 2))] == [0, 2]
+    assert run.failures == {seeds(-1)[0]: "ValueError: no seed -1"}
+    assert len(Notebook(path)) == 2
+    assert len(lines) == 3
+    assert any("seed -1: failed: ValueError: no seed -1" in line for line in lines)
+    assert run(seeds(-1)) == []  # not tried again in the same run
+    assert len(lines) == 3
+
+
+def test_several_processes_give_the_same(tmp_path):
+    path = tmp_path / "results.jsonl"
+    results = Run(measure_one, Notebook(path), n_jobs=2)(seeds(2, 0, 1))
+    assert results == [measure_one(cell) for cell in seeds(2, 0, 1)]
+    assert len(Notebook(path)) == 3
+
+
+def test_a_measurement_that_was_cut_short_is_not_kept(counted):
+    """Some of what is measured catches Ctrl-C, and returns what it has."""
+    measured, measure = counted
+
+    def interrupted(cell):
+        if cell.seed == 1:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                signal.pause()
+            except KeyboardInterrupt:
+                pass
+        return measure(cell)
+
+    run = Run(interrupted, Notebook())
+    assert [result.cell.seed for result in run(seeds(0, 1, 2))] == [0]
+    assert run.interrupted
+    assert measured == seeds(0, 1)
+    assert run(seeds(3, 0)) == run.results  # what is there; nothing more is measured
+    assert run.planned == seeds(0, 1, 2, 3)

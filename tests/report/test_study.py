@@ -1,6 +1,7 @@
 """Tables of a study sort as they read."""
 
-from bochner.report.study import blocks, study_view
+from bochner.records.sections import Claim, Section, as_plain
+from bochner.report.study import study_view
 from tests.report import documents
 
 
@@ -10,8 +11,14 @@ def table(columns, rows):
 
 
 def test_numbers_with_errors_sort_by_the_number():
-    found = table(["data", "a"], [["x", "97.1 ± 0.2"], ["y", "1,234"], ["z", "-"], ["w", "−2e-3"]])  # noqa: RUF001
-    assert [row.entries[1].value for row in found.rows] == [97.1, 1234, None, -0.002]
+    rows = [
+        ["x", {"text": "97.1 ± 0.2", "number": 97.1}],
+        ["y", {"text": "-", "number": None}],
+        ["z", "97"],
+    ]
+    found = table(["data", "a"], rows)
+    assert [row.entries[1].text for row in found.rows] == ["97.1 ± 0.2", "-", "97"]
+    assert [row.entries[1].value for row in found.rows] == [97.1, None, None]
     assert [column.numeric for column in found.columns] == [False, True]
 
 
@@ -24,35 +31,34 @@ def test_missing_and_truth_values():
     assert [column.numeric for column in found.columns] == [False, True, False]
 
 
-def test_empty_lines_separate_blocks():
-    found = [[line.text for line in block] for block in blocks("one.\nline\n\n two \n \nthree")]
-    assert found == [["one.", "line"], ["two"], ["three"]]
-    assert blocks(None) == blocks("\n \n") == ()
-
-
 def test_claims_have_a_verdict():
-    text = "confirmed: a\nconfirmed in the mean: b\nnot confirmed: c\nnot checked: d\nconfirmed e"
-    (lines,) = blocks(text)
-    assert [line.text for line in lines] == ["a", "b", "c", "d", "confirmed e"]
-    assert [line.outcome for line in lines] == ["holds", "holds", "fails", "", ""]
-    assert [bool(line.verdict) for line in lines] == [True, True, True, True, False]
-
-
-def test_lines_broken_within_a_sentence_are_put_together():
-    text = "Means over\nthree seeds.\nconfirmed: a is\nconfirmed: b (3 of 3)\nWith\nnoise:\nc"
-    (lines,) = blocks(text)
+    claims = tuple(Claim(name) for name in "abcd")
+    claims[0].check(True, "p")
+    claims[1].check(True, "p", noise=True)
+    claims[2].check(False, "p")
+    section = as_plain(Section("t", lines=("confirmed: e",), claims=claims))
+    lines = study_view({"sections": [section]}).sections[0].lines
     assert [line.text for line in lines] == [
-        "Means over three seeds.",
-        "a is",
-        "b (3 of 3)",
-        "With noise:",
-        "c",
+        "confirmed: e",
+        "a (1 of 1)",
+        "b (1 of 1; by no more than noise at p)",
+        "c (0 of 1; not at p)",
+        "d (nothing to compare)",
     ]
+    assert [line.outcome for line in lines] == ["", "holds", "holds", "fails", ""]
+    assert [line.verdict for line in lines] == ["", *(claim.verdict for claim in claims)]
 
 
-def test_published_alone_goes_with_ours_alone():
-    names = (("random", False), ("ours", False), ("paper ours", True))
-    series = [{"name": name, "x": [1], "y": [1], "published": p} for name, p in names]
+def test_what_failed_is_said():
+    cell = {"study": "s", "task": "wine", "method": "m", "width": 4, "seed": 0}
+    failures = [{"cell": cell, "reason": "ValueError: no"}]
+    assert study_view({"failures": failures}).failures == ("s wine m 4 seed 0: ValueError: no",)
+    assert study_view({}).failures == ()
+
+
+def test_published_series_have_the_colour_of_their_subject():
+    names = (("random", None), ("ours", "ours"), ("paper ours", "ours"))
+    series = [{"name": name, "x": [1], "y": [1], "subject": subject} for name, subject in names]
     section = {"heading": "t", "chart": {"x_title": "x", "y_title": "y", "series": series}}
     random, ours, paper = study_view({"sections": [section]}).sections[0].series
     assert ours.colour == paper.colour != random.colour

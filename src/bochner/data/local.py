@@ -35,6 +35,7 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -267,7 +268,11 @@ def _path(file: str) -> Path:
 
 def _read(file: str, *keys: str) -> list[NDArray[Any]]:
     path = _path(file)
-    with np.load(path) as archive:
+    try:
+        opened = np.load(path)
+    except BadZipFile as error:
+        raise ValueError(f"{path} is not a NumPy archive, or is cut short.") from error
+    with opened as archive:
         missing = [key for key in keys if key not in archive]
         if missing:
             raise ValueError(f"{path} has no array {missing[0]!r}; it has {sorted(archive)}.")

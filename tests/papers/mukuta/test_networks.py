@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from bochner.data.local import VARIABLE, LocalDataset
+from bochner.data.local import LocalDataset
 from bochner.images.layers import ARCHITECTURES, PatchLayer
 from bochner.images.optimized import OptimizedMap
-from bochner.papers.mukuta import networks_measures as mukuta_networks_measures
-from bochner.papers.mukuta import networks_plan as mukuta_networks
-from bochner.papers.mukuta.networks_measures import (
+from bochner.papers.groups import Groups
+from bochner.papers.mukuta import networks
+from bochner.papers.mukuta.covariance import FIGURE5, correlation, off_diagonal
+from bochner.papers.mukuta.fewer_maps import FIGURE6
+from bochner.papers.mukuta.networks import (
     MERCER,
     METHODS,
     NYSTROEM,
@@ -18,15 +20,13 @@ from bochner.papers.mukuta.networks_measures import (
     RANDOM,
     architecture,
     choose_penalty,
-    correlation,
-    images,
-    measure,
-    off_diagonal,
+    load_part,
     train,
 )
-from bochner.papers.mukuta.networks_plan import PLANS, cells
-from bochner.papers.mukuta.networks_tables import REPORTS, claims, covariance, maps, table2
+from bochner.papers.mukuta.table2 import TABLE2, claims
+from bochner.papers.study import Request
 from bochner.records.cells import Cell, Result
+from tests.papers.mukuta import planned
 
 
 @pytest.fixture
@@ -49,17 +49,17 @@ def pictures(monkeypatch, rng):
     X_test, y_test = draw(100)
     data = LocalDataset("mnist", X, y, X_test, y_test)
     small = {"mnist-pm": (PatchLayer(3, 12, 2), PatchLayer(2, 20, 2))}
-    monkeypatch.setattr(mukuta_networks_measures, "load_images", lambda name: data)
-    monkeypatch.setattr(mukuta_networks_measures, "ARCHITECTURES", {**ARCHITECTURES, **small})
+    monkeypatch.setattr(networks, "load_images", lambda name: data)
+    monkeypatch.setattr(networks, "ARCHITECTURES", {**ARCHITECTURES, **small})
     monkeypatch.setitem(METHODS, OPTIMIZED, OptimizedMap(n_pairs=2000, max_iter=30))
     yield data
-    images.cache_clear()
-    mukuta_networks_measures._all_images.cache_clear()
+    load_part.cache_clear()
+    networks._all_images.cache_clear()
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_network_tells_stripes_apart(method, pictures):
-    result = measure(Cell("table2", "mnist-pm", method, None, 0))
+    result = TABLE2.measure(Cell("table2", "mnist-pm", method, None, 0))
     assert result.score > 0.9
     assert result.details["quantile"] in (0.02, 0.1)
     assert result.details["columns"] == 2 * 2 * 20
@@ -69,12 +69,12 @@ def test_a_network_tells_stripes_apart(method, pictures):
 
 def test_labels_of_the_test_images_play_no_part(pictures, monkeypatch):
     cell = Cell("table2", "mnist-pm", RANDOM, None, 0)
-    first = measure(cell)
+    first = TABLE2.measure(cell)
     swapped = LocalDataset(
         "mnist", pictures.X_train, pictures.y_train, pictures.X_test, 9 - pictures.y_test
     )
-    monkeypatch.setattr(mukuta_networks_measures, "images", lambda *arguments: swapped)
-    second = measure(cell)
+    monkeypatch.setattr(networks, "load_part", lambda *arguments: swapped)
+    second = TABLE2.measure(cell)
     names = ("C", "held out", "quantile")
     assert [first.details[n] for n in names] == [second.details[n] for n in names]
     assert second.score < first.score
@@ -82,7 +82,7 @@ def test_labels_of_the_test_images_play_no_part(pictures, monkeypatch):
 
 def test_a_width_is_the_number_of_maps_of_the_last_layer(pictures):
     assert architecture("mnist-pm", 6)[0] == architecture("mnist-pm")[0]
-    result = measure(Cell("maps", "mnist-pm", MERCER, 6, 0))
+    result = FIGURE6.measure(Cell("maps", "mnist-pm", MERCER, 6, 0))
     assert result.details["columns"] == 2 * 2 * 6
     assert result.details["quantile"] == 0.1
 
@@ -90,23 +90,26 @@ def test_a_width_is_the_number_of_maps_of_the_last_layer(pictures):
 def test_on_tensors(pictures):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     cell = Cell("table2", "mnist-pm", NYSTROEM, None, 0)
-    host, there = measure(cell), measure(cell, device="cpu:0")  # PyTorch's name of the host
+    host, there = (
+        TABLE2.measure(cell),
+        TABLE2.measure(cell, device="cpu:0"),
+    )  # PyTorch's name of the host
     assert abs(there.score - host.score) <= 0.03
     assert abs(there.details["held out"] - host.details["held out"]) <= 0.06
 
 
 def test_fewer_images(pictures):
-    few = images("mnist", 100, 3)
+    few = load_part("mnist", 100, 3)
     assert few.X_train.shape == (100, 12, 12)
     assert len(few.y_test) == 50
-    again = images("mnist", 100, 3)
+    again = load_part("mnist", 100, 3)
     np.testing.assert_array_equal(few.X_train, again.X_train)
-    assert images("mnist", 1000, 3) is pictures
+    assert load_part("mnist", 1000, 3) is pictures
 
 
 def test_unknown_method(pictures):
     with pytest.raises(ValueError, match="there is no method 'magic'; there are optimized"):
-        measure(Cell("table2", "mnist-pm", "magic", None, 0))
+        TABLE2.measure(Cell("table2", "mnist-pm", "magic", None, 0))
 
 
 @pytest.mark.parametrize("n", [60, 400])  # more columns than rows, and fewer
@@ -117,7 +120,7 @@ def test_machines_are_those_of_liblinear(n, rng, monkeypatch):
     theirs = LinearSVC(C=1.0, dual=True, tol=1e-6, max_iter=100_000, intercept_scaling=100.0)
     theirs.fit(features, y)
     roughly = train(features, y, [1.0])[0]
-    monkeypatch.setattr(mukuta_networks_measures, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(networks, "TOLERANCE", 1e-9)
     exactly = train(features.astype(np.float64), y, [1.0])[0]
     values = features @ exactly.coefficients + exactly.intercepts
     np.testing.assert_allclose(values, theirs.decision_function(features), atol=2e-3)
@@ -142,7 +145,8 @@ def test_the_penalty_is_chosen_on_held_out_rows(rng):
 
 def test_covariance_of_features(pictures):
     mercer, optimized = (
-        measure(Cell("covariance", "mnist-pm", method, None, 0)) for method in (MERCER, OPTIMIZED)
+        FIGURE5.measure(Cell("covariance", "mnist-pm", method, None, 0))
+        for method in (MERCER, OPTIMIZED)
     )
     assert 0 < mercer.score < optimized.score < 1
     assert 0 < mercer.details["maps"] <= 1
@@ -164,10 +168,12 @@ def result(task, method, score, seed=0, fit=1.0, width=None, max_train=None, **d
     return Result(cell, score, fit, 2.0, {**given, **details})
 
 
-def test_table_has_the_published_figures_beside_ours():
-    section = table2([result("mnist-pm", MERCER, 0.99), result("cifar-pm", NYSTROEM, 0.8)])[0]
-    assert section.rows[1][:4] == ("mnist-pm", MERCER, "99.00", "99.36 .. 99.51")
-    assert section.rows[2][:4] == ("cifar-pm", NYSTROEM, "80.00", "75.72 .. 81.52")
+def test_table_has_the_published_numbers_beside_ours():
+    results = [result("mnist-pm", MERCER, 0.99), result("cifar-pm", NYSTROEM, 0.8)]
+    (section,) = TABLE2.sections(results)
+    rows = [tuple(map(str, row[:4])) for row in section.rows]
+    assert rows[1] == ("mnist-pm", MERCER, "99.00", "99.36 .. 99.51")
+    assert rows[2] == ("cifar-pm", NYSTROEM, "80.00", "75.72 .. 81.52")
     assert "CIFAR-100 and SVHN" in "".join(section.lines)
 
 
@@ -181,22 +187,22 @@ def test_noise_is_that_of_the_test_images(max_train, noise):
         result("mnist-pm", MERCER, 0.99, max_train=max_train),
         result("cifar-pm", NYSTROEM, 0.8, max_train=max_train),
     ]
-    assert f"have a noise of {noise}" in "\n".join(table2(results)[0].lines)
+    assert f"have a noise of {noise}" in "\n".join(TABLE2.sections(results)[0].lines)
 
 
 def test_lines_are_whole_sentences():
     results = [result("mnist-pm", MERCER, 0.99, maps=0.1, max_train=600)]
-    for line in (*table2(results)[0].lines, *covariance(results)[0].lines):
+    for line in (*TABLE2.sections(results)[0].lines, *FIGURE5.sections(results)[0].lines):
         assert line.endswith((".", ")"))
-        assert line.startswith("not checked:") or not line[0].islower()
+        assert not line[0].islower()
 
 
 def test_claims_can_fail():
-    groups = {
-        ("mnist-pm", method, None): {0: result("mnist-pm", method, score, fit=fit)}
+    results = [
+        result("mnist-pm", method, score, fit=fit)
         for method, score, fit in ((MERCER, 0.99, 3), (OPTIMIZED, 0.98, 2), (RANDOM, 0.995, 1))
-    }
-    better, random, nystroem, quicker = claims(groups)
+    ]
+    better, random, nystroem, quicker = claims(Groups(results))
     assert not better.exceptions
     assert random.exceptions == ["mnist-pm: -0.5"]
     assert not nystroem.checked
@@ -210,38 +216,17 @@ def test_figure_with_fewer_maps():
         for width in (200, 800)
         for seed in (0, 1)
     ]
-    (section,) = maps(results)
+    (section,) = FIGURE6.sections(results)
     assert section.rows[0] == ("approximation", "200 maps", "800 maps")
     assert {series.name for series in section.chart.series} == {MERCER, RANDOM}
-    assert any(line.startswith("confirmed") for line in section.lines)
+    assert [claim.verdict for claim in section.claims] == ["confirmed"]
 
 
-@pytest.mark.parametrize("study", PLANS)
+@pytest.mark.parametrize("study", [FIGURE5, FIGURE6, TABLE2], ids=lambda study: study.name)
 def test_plans(study):
-    planned = cells(study)
-    assert len(set(planned)) == len(planned)
-    assert {cell.method for cell in planned} == set(METHODS)
-    quick = cells(study, quick=True)
+    cells = planned(study, Request(study.tasks, study.seeds))
+    assert len(set(cells)) == len(cells)
+    assert {cell.method for cell in cells} == set(METHODS)
+    quick = planned(study, Request(study.quick_tasks, study.quick_seeds, True))
     assert all(cell.max_train for cell in quick)
-    assert len(quick) < len(planned)
-
-
-def test_command(pictures, monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
-    file = tmp_path / "table2.jsonl"
-    words = ["table2", "--tasks", "mnist-pm", "--methods", RANDOM, "--seeds", "1", "--resume"]
-    mukuta_networks.main([*words, str(file)])
-    assert REPORTS["table2"]([]).splitlines()[0] in capsys.readouterr().out
-    assert len(file.read_text().splitlines()) == 1
-    mukuta_networks.main([*words, str(file)])
-    assert len(file.read_text().splitlines()) == 1
-
-
-def test_command_without_data(monkeypatch, capsys):
-    mukuta_networks_measures.images.cache_clear()
-    mukuta_networks_measures._all_images.cache_clear()
-    monkeypatch.delenv(VARIABLE, raising=False)
-    with pytest.raises(SystemExit) as stop:
-        mukuta_networks.main(["covariance", "--seeds", "1"])
-    assert stop.value.code == 2
-    assert "set the environment variable BOCHNER_DATA" in capsys.readouterr().err
+    assert len(quick) < len(cells)

@@ -93,14 +93,15 @@ def _fitted_maps(cell: Cell, split: Split) -> Iterator[tuple[Any, float]]:
         yield fitted, time.perf_counter() - start
         return
     posterior, name, strengths = POSTERIORS[cell.method]
+    settings |= posterior
     if "support" in posterior:
         for strength in strengths:
-            fitted = PosteriorFourierFeatures(**posterior, **settings, **{name: strength})
-            yield fitted.fit(X, y), time.perf_counter() - start
+            fitted = PosteriorFourierFeatures(**(settings | {name: strength})).fit(X, y)
+            yield fitted, time.perf_counter() - start
             start = time.perf_counter()
         return
     # The losses are computed once; every posterior follows from them.
-    base = PosteriorFourierFeatures(n_candidates=CANDIDATES, **posterior, **settings).fit(X, y)
+    base = PosteriorFourierFeatures(n_candidates=CANDIDATES, **settings).fit(X, y)
     for strength in strengths:
         yield base.with_posterior(**{name: strength}), time.perf_counter() - start
         start = time.perf_counter()

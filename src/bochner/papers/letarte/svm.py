@@ -141,7 +141,7 @@ SVM = make_study(
     "500 training rows",
     name="letarte-svm",
     item="SVM",
-    summary="the support vector machine of Table 1, on the authors' own split",
+    summary="Table 1's support vector machine, on the authors' split",
     seeds=1,
     quick_seeds=1,
     quick_time="10 s",

@@ -1,0 +1,62 @@
+import re
+
+import pytest
+
+from bochner.data.local import load_local
+from bochner.papers.letarte import svm
+from bochner.papers.letarte.common import authors_split
+from bochner.papers.letarte.table1 import TABLE1
+from bochner.papers.study import Request
+from bochner.records.sections import as_text
+from tests.papers.letarte import anew, cell, result
+
+
+def test_cells(monkeypatch):
+    monkeypatch.setattr(svm, "GAMMAS", (1e-6, 1e-5))
+    results = TABLE1.collect(Request(("breast",), 2), anew(TABLE1))
+    found = [(r.cell.method, r.cell.setting("solver"), r.cell.seed) for r in results]
+    assert found == [
+        (method, solver, seed)
+        for seed in range(2)
+        for method, solver in (
+            ("SVM", None),
+            ("RBF", "authors"),
+            ("RBF", "converged"),
+            ("PB", "authors"),
+            ("PB", "converged"),
+        )
+    ]
+    assert all(0.85 < r.score <= 1 for r in results)
+    split = authors_split(load_local("breast"), 42)
+    gamma = svm.tune_svm(split, svm.GAMMAS).gamma
+    assert {r.details["gamma"] for r in results} == {gamma}
+
+
+def test_report():
+    errors = {"SVM": (0.04, 0.06), "RBF": (0.05, 0.07), "PB": (0.03, 0.05)}
+    results = [
+        result(method=method, seed=seed, error=pair[seed])
+        for method, pair in errors.items()
+        for seed in range(2)
+    ]
+    results += [result("mnist56", method, seed) for method in errors for seed in range(2)]
+    text = as_text(TABLE1.sections(results))
+    assert re.search(
+        r"breast +0.01 +5.00 ± 1.00 +4.90 +6.00 ± 1.00 +6.99 +4.00 ± 1.00 +3.50, 2.80", text
+    )
+    assert "PB beats RBF on 1 of 2 datasets (paper, beta = 1: 1)" in text
+    assert "over 2 splits" in text
+    assert "Linear model: converged" in text
+    assert "once, on the authors' split" in text
+
+
+def test_report_of_what_is_done_so_far():
+    """A study that was interrupted has methods and seeds missing."""
+    text = as_text(TABLE1.sections([result()]))
+    assert re.search(r"breast +0.01 +10.00 +4.90 +- +6.99 +- +3.50, 2.80", text)
+
+
+@pytest.mark.parametrize("method", ["RBF", "PB"])
+def test_landmarks_learn(method):
+    measured = TABLE1.measure(cell(method, gamma=1e-5))
+    assert measured.score > 0.85  # always guessing the larger class: 0.63
