@@ -37,61 +37,6 @@ LAYERS = [
 # Within one layer: what an import would turn upside down all the same.
 APART = {("data", "models"), ("report", "compare"), ("report", "papers")}
 
-# What is not as it should be yet, and why: a list that may only become shorter.
-KNOWN_BY_REASON = {
-    "the tuner still lies in compare": (
-        "models/training imports bochner.compare.measure",
-        "cycle of compare, models",
-    ),
-    "guarantees ask fourier for candidates, fourier asks guarantees for bounds": (
-        "cycle of fourier, guarantees",
-    ),
-    "until engine/places and engine/rowwise take these over": (
-        "engine/arrays imports _namespace from bochner.engine.summaries",
-        "fourier/bandwidth imports _choose from bochner.engine.summaries",
-        "mercer/device imports _positive from bochner.mercer.plan",
-        "mercer/evaluate imports _one_block_of_columns from bochner.engine.cluster",
-        "mercer/evaluate imports _positive from bochner.mercer.plan",
-        "mercer/evaluate imports _result_dtype from bochner.engine.cluster",
-        "mercer/evaluate imports _result_meta from bochner.engine.cluster",
-        "mercer/marginals imports _dense_pair from bochner.kernels",
-        "mercer/separable imports _one_block_of_columns from bochner.engine.cluster",
-        "mercer/separable imports _result_dtype from bochner.engine.cluster",
-        "mercer/separable imports _result_meta from bochner.engine.cluster",
-        "mercer/union imports _one_block_of_columns from bochner.engine.cluster",
-        "mercer/union imports _result_dtype from bochner.engine.cluster",
-        "mercer/union imports _result_meta from bochner.engine.cluster",
-    ),
-    "until a kernel says itself what factors along the columns": (
-        "mercer/densities recognises the kernel 'gaussian'",
-        "mercer/densities recognises the kernel 'matern'",
-        "mercer/densities recognises the kernel 'rbf'",
-    ),
-    "until the methods declare cost, limits, evenness and pictures": (
-        "compare/advice recognises the method 'FourierFeatures'",
-        "compare/measure recognises the method 'ConvolutionalKernelNetwork'",
-        "compare/measure recognises the method 'FourierFeatures'",
-        "compare/measure recognises the method 'LandmarkSimilarities'",
-        "compare/measure recognises the method 'MarginFourierFeatures'",
-        "compare/measure recognises the method 'MarginHarmonicFeatures'",
-        "compare/measure recognises the method 'MercerFeatures'",
-        "compare/measure recognises the method 'Nystroem'",
-        "compare/measure recognises the method 'PosteriorFourierFeatures'",
-        "compare/measure recognises the method 'RBFSampler'",
-        "compare/measure recognises the method 'exact'",
-        "compare/pictures/patches recognises the method 'ConvolutionalKernelNetwork'",
-        "compare/pictures/patches recognises the method 'MarginFourierFeatures'",
-        "compare/pictures/patches recognises the method 'PosteriorFourierFeatures'",
-        "compare/pictures/plane recognises the method 'MarginFourierFeatures'",
-        "models/selection recognises the method 'MarginFourierFeatures'",
-        "models/training recognises the method 'exact'",
-    ),
-    "data files of studies are listed without their suffix": (
-        "cli/reproduce recognises the format '.npz'",
-    ),
-}
-KNOWN = {violation for violations in KNOWN_BY_REASON.values() for violation in violations}
-
 
 @dataclass(frozen=True)
 class Module:
@@ -345,15 +290,7 @@ RULES: list[Rule] = [upward_imports, package_cycles, private_names, recognised_n
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_source_follows_the_rule(rule):
-    new = set(rule(read_source())) - KNOWN
-    assert not new, "\n".join(sorted(new))
-
-
-def test_what_is_known_to_be_wrong_still_is():
-    """Whoever mends something takes it off the list."""
-    modules = read_source()
-    mended = KNOWN - {violation for rule in RULES for violation in rule(modules)}
-    assert not mended, "\n".join(sorted(mended))
+    assert not (found := set(rule(read_source()))), "\n".join(sorted(found))
 
 
 def test_every_package_has_a_layer():

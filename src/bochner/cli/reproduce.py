@@ -267,9 +267,7 @@ def _listing(studies: list[Study]) -> list[str]:
             lines += ["", study.paper]
         paper = study.paper
         full = study.full_time + " (GPU: minutes)" * study.on_devices
-        files = (
-            ", ".join(name.removesuffix(".npz") for name in study.all_files()) or "no data files"
-        )
+        files = ", ".join(Path(name).stem for name in study.all_files()) or "no data files"
         lines += [f"{study.name:{width}}  {study.summary}"]
         lines += [f"    quick {study.quick_time}, full {full}; {files}"]
     return lines

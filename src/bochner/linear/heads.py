@@ -149,7 +149,7 @@ class LinearHead(BaseEstimator):
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         C: Any = self.C
-        if C != "auto" and not (isinstance(C, Real) and 0 < C < np.inf):
+        if C != "auto" and not (isinstance(C, Real) and 0 < float(C) < np.inf):
             raise ValueError(
                 f"C must be a finite number greater than 0 or 'auto', got {self.C!r}."
             )
