@@ -14,11 +14,18 @@ from bochner.margin.players import (
     CorrectiveResidual,
     GradientMargin,
     GradientResidual,
+    columns_of,
+    make_player,
 )
+from bochner.targets import Target
 from tests.places import PLACES, on_host
 
 GRID = np.linspace(0, 8, 60)  # the frequencies that the kernels of these tests are made of
 DEVICES = ["torch", "strict"]
+
+
+TWO, MANY, NUMBERS = Target(np.array([0, 1])), Target(np.array([0, 1, 2])), Target(None)
+TARGETS = {"two": TWO, "many": MANY, "numbers": NUMBERS}
 
 
 def pairs(x, frequencies):
@@ -75,6 +82,56 @@ def ridge_optimum(x, targets, C, weights):
     machine = Ridge(alpha=1 / (2 * C), solver="svd").fit(features, targets)
     residual = targets - machine.predict(features).reshape(targets.shape)
     return (machine.coef_**2).sum() / 2 + C * (residual**2).sum()
+
+
+class TestColumns:
+    def test_two_classes_are_signs(self):
+        np.testing.assert_array_equal(columns_of(TWO, np.array([0, 1, 1])), [[-1], [1], [1]])
+
+    def test_many_classes_are_one_column_each(self):
+        np.testing.assert_array_equal(columns_of(MANY, np.array([2, 0])), [[0, 0, 1], [1, 0, 0]])
+
+    def test_numbers_are_centred(self, rng):
+        columns = columns_of(NUMBERS, rng.normal(7, 3, size=50))
+        assert columns.shape == (50, 1)
+        assert abs(columns.mean()) < 1e-12
+
+
+class TestMakePlayer:
+    @pytest.mark.parametrize(
+        ("target", "dual_update", "rescale", "expected"),
+        [
+            ("two", "corrective", True, CorrectiveMargin),
+            ("two", "gradient", True, GradientMargin),
+            ("many", "corrective", True, CorrectiveResidual),
+            ("many", "corrective", False, CorrectiveMargin),
+            ("many", "gradient", True, GradientMargin),
+            ("numbers", "corrective", True, CorrectiveResidual),
+            ("numbers", "corrective", False, CorrectiveResidual),
+            ("numbers", "gradient", True, GradientResidual),
+        ],
+    )
+    def test_the_player_for_the_target(self, target, dual_update, rescale, expected):
+        y = np.array([0, 1, 2, 1, 0, 2]) if target == "many" else np.array([0, 1, 1, 0, 1, 0])
+        columns = columns_of(TARGETS[target], y)
+        player = make_player(
+            TARGETS[target], columns, dual_update, damping=0.4, strength=50.0, rescale=rescale
+        )
+        assert type(player) is expected
+        assert player.coefficients.shape == columns.shape
+        share = player.damping if dual_update == "corrective" else player.step
+        assert share == 0.4
+        if dual_update == "corrective":
+            np.testing.assert_allclose(player.C, 50.0 / 6)
+        # a feature can be of use: the coefficients are no longer the same for all rows
+        assert np.ptp(player.coefficients) > 0
+        np.testing.assert_allclose(player.coefficients.sum(axis=0), 0, atol=1e-12)
+
+    def test_each_class_against_the_others(self):
+        y = np.array([0, 1, 2, 1, 0, 2])
+        columns = columns_of(MANY, y)
+        player = make_player(MANY, columns, "gradient", damping=0.3, strength=1.0)
+        assert (np.sign(player.coefficients) == np.where(columns_of(MANY, y) > 0, 1, -1)).all()
 
 
 class TestCorrectiveMargin:

@@ -10,19 +10,13 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
 from bochner.engine import plain
-from bochner.margin.players import (
-    CorrectiveMargin,
-    CorrectiveResidual,
-    GradientMargin,
-    GradientResidual,
-)
+from bochner.margin.players import columns_of
 from bochner.margin.trials import (
     Setting,
     choose,
-    columns_of,
     grid,
     held_out_losses,
-    make_player,
+    usual_strength,
 )
 from bochner.targets import Target
 from tests.places import PLACES
@@ -74,51 +68,9 @@ class TestGrid:
                 assert len(corrective) == 2
 
 
-class TestColumns:
-    def test_two_classes_are_signs(self):
-        np.testing.assert_array_equal(columns_of(TWO, np.array([0, 1, 1])), [[-1], [1], [1]])
-
-    def test_many_classes_are_one_column_each(self):
-        np.testing.assert_array_equal(columns_of(MANY, np.array([2, 0])), [[0, 0, 1], [1, 0, 0]])
-
-    def test_numbers_are_centred(self, rng):
-        columns = columns_of(NUMBERS, rng.normal(7, 3, size=50))
-        assert columns.shape == (50, 1)
-        assert abs(columns.mean()) < 1e-12
-
-
-class TestMakePlayer:
-    @pytest.mark.parametrize(
-        ("target", "dual_update", "expected"),
-        [
-            ("two", "corrective", CorrectiveMargin),
-            ("two", "gradient", GradientMargin),
-            ("many", "corrective", CorrectiveResidual),
-            ("many", "gradient", GradientMargin),
-            ("numbers", "corrective", CorrectiveResidual),
-            ("numbers", "gradient", GradientResidual),
-        ],
-    )
-    @pytest.mark.parametrize("strength", ["auto", 50.0])
-    def test_the_player_for_the_target(self, target, dual_update, expected, strength):
-        y = np.array([0, 1, 2, 1, 0, 2]) if target == "many" else np.array([0, 1, 1, 0, 1, 0])
-        columns = columns_of(TARGETS[target], y)
-        setting = Setting(dual_update, 12.0, 0.4)
-        player = make_player(TARGETS[target], columns, setting, strength)
-        assert type(player) is expected
-        assert player.coefficients.shape == columns.shape
-        share = player.damping if dual_update == "corrective" else player.step
-        assert share == 0.4
-        if dual_update == "corrective" and strength == 50.0:
-            np.testing.assert_allclose(player.C, 50.0 / 6)
-        # a feature can be of use: the coefficients are no longer the same for all rows
-        assert np.ptp(player.coefficients) > 0
-        np.testing.assert_allclose(player.coefficients.sum(axis=0), 0, atol=1e-12)
-
-    def test_each_class_against_the_others(self):
-        y = np.array([0, 1, 2, 1, 0, 2])
-        player = make_player(MANY, columns_of(MANY, y), Setting("gradient", None, 0.3), "auto")
-        assert (np.sign(player.coefficients) == np.where(columns_of(MANY, y) > 0, 1, -1)).all()
+@pytest.mark.parametrize(("target", "strength"), [("two", 100), ("many", 5000), ("numbers", 5000)])
+def test_usual_strength(target, strength):
+    assert usual_strength(TARGETS[target]) == strength
 
 
 def losses_table(*rows):

@@ -156,18 +156,7 @@ class GrowingRidge:
         return coefficients, self._target_means - self._means[:D] @ coefficients
 
     def residuals(self, penalty: float) -> Any:
-        """What the solution leaves of the targets, ``Y - Phi W - b``.
-
-        Parameters
-        ----------
-        penalty : float
-            As for :meth:`solve`.
-
-        Returns
-        -------
-        array of shape (n, k)
-            In the dtype of the features.
-        """
+        """What the solution leaves of the targets, ``Y - Phi W - b``, of shape (n, k)."""
         return self.residuals_and_square(penalty)[0]
 
     def residuals_and_square(self, penalty: float) -> tuple[Any, Any]:
@@ -181,7 +170,7 @@ class GrowingRidge:
         Returns
         -------
         residuals : array of shape (n, k)
-            As :meth:`residuals` gives them.
+            In the dtype of the features.
         square : array of shape ()
             Of all columns together; wide.
         """

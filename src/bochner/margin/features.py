@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import SupervisedFeatureMap
+from bochner.base import SupervisedFeatureMap, n_pairs
 from bochner.engine.places import (
     as_float,
     convert,
@@ -34,10 +34,10 @@ from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
-from bochner.margin.players import DataPlayer, GradientMargin
+from bochner.margin.players import DataPlayer, GradientMargin, columns_of, make_player
 from bochner.margin.search import Search, WaveFamily, computed
 from bochner.margin.subspace import principal_directions
-from bochner.margin.trials import choose_setting, columns_of, grid, make_player
+from bochner.margin.trials import choose_setting, grid, usual_strength
 from bochner.targets import TargetKind
 
 _DIRECTION_ROWS = 8192  # rows that the principal directions are taken from
@@ -258,7 +258,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         """
         before = getattr(self, "frequencies_", None) if self.warm_start else None
         X, y, target = self._validate_labelled(X, y, reset=before is None)
-        n_frequencies = self._n_frequencies()
+        n_frequencies = n_pairs(self.n_components)
         if before is not None and before.shape[1] >= n_frequencies:
             self.frequencies_ = before[:, :n_frequencies]
             return self
@@ -279,6 +279,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         columns = columns_of(target, y).astype(float_dtype(X))
         columns = convert(columns, rows) if is_device(rows) else columns
         search = self._search(rows, n_frequencies)
+        strength = usual_strength(target) if self.strength == "auto" else float(self.strength)
         if before is None:
             self.setting_, self.trials_ = choose_setting(
                 grid(target, self.dual_update, self.band, self.damping),
@@ -287,11 +288,18 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
                 columns,
                 search,
                 n_frequencies,
-                strength=self.strength,
+                strength=strength,
                 random_state=RandomState(seeds[2]),
                 **self._engine_options(),
             )
-        player = make_player(target, columns, self.setting_, self.strength, self.n_components)
+        player = make_player(
+            target,
+            columns,
+            self.setting_.dual_update,
+            damping=self.setting_.damping,
+            strength=strength,
+            capacity=self.n_components,
+        )
         self._play(rows, replace(search, band=self.setting_.band), player, before, n_frequencies)
         return self
 
@@ -304,14 +312,6 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     @property
     def _n_features_out(self) -> int:
         return 2 * int(self.frequencies_.shape[1])
-
-    def _n_frequencies(self) -> int:
-        if self.n_components % 2:
-            raise ValueError(
-                f"n_components must be even, got {self.n_components}: each frequency gives a "
-                "cosine and a sine."
-            )
-        return self.n_components // 2
 
     def _take_part(self, X: Any, y: Any, random_state: RandomState) -> tuple[Any, Any]:
         """The rows that take part: all, or a sample."""

@@ -36,6 +36,7 @@ from bochner.linear.growing import GrowingColumns
 from bochner.linear.newton import newton_steps
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import SquaredHingeSolution, solve_squared_hinge
+from bochner.targets import Target
 
 DualUpdate = Literal["corrective", "gradient"]
 
@@ -61,11 +62,16 @@ class DataPlayer(Protocol):
         """Go on with these functions, and with the coefficients of an earlier game."""
 
 
+def columns_of(target: Target, y: Any) -> Any:
+    """Signs for two classes, one column per class for more, numbers for regression."""
+    return target.columns_and_signs(y)[0] if target.classes is None else target.raw_columns(y)
+
+
 def make_player(
+    target: Target,
     columns: Any,
     update: DualUpdate,
     *,
-    margin: bool,
     damping: float,
     strength: float,
     C: float = 1.0,
@@ -73,24 +79,23 @@ def make_player(
     rescale: bool = True,
     capacity: int = 0,
 ) -> DataPlayer:
-    """One of the four players.
+    """The player for the columns of :func:`columns_of`, wherever they are.
 
-    Parameters
-    ----------
-    columns : array of shape (n, k)
-        Labels, -1 or +1, for dual weights (``margin=True``); otherwise numbers to predict.
-    update : {"corrective", "gradient"}
-        The move.
-    margin, damping, strength, C, n_parts, rescale, capacity
-        As the players take them; `damping` is also the step of a gradient update.
+    Dual weights for classes, one column of them per class against the rest where there are more
+    than two, and residuals for numbers. With `rescale` the corrective update is by residuals for
+    more than two classes too, which did better than rescaled weights of each class.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bochner.margin.players import make_player
-    >>> make_player(np.ones((3, 1)), "gradient", margin=False, damping=0.5, strength=1.0).step
+    >>> from bochner.targets import Target
+    >>> make_player(Target(None), np.ones((3, 1)), "gradient", damping=0.5, strength=1.0).step
     0.5
     """
+    many = target.classes is not None and len(target.classes) > 2
+    margin = target.classes is not None and not (many and rescale and update == "corrective")
+    columns = 2 * columns - 1 if many and margin else columns
     if update == "gradient":
         if margin:
             return GradientMargin(columns, C=C, step=damping, n_parts=n_parts)
@@ -101,7 +106,21 @@ def make_player(
     return CorrectiveResidual(columns, **how)
 
 
-class CorrectiveMargin:
+class _DualWeights:
+    """Dual weights of labels, both of shape (n, k)."""
+
+    signs: Any
+    weights: Any
+
+    @property
+    def coefficients(self) -> Any:
+        return self.weights * self.signs
+
+    def resume(self, columns: Any, coefficients: Any) -> None:
+        self.weights = convert(coefficients, self.signs) * self.signs
+
+
+class CorrectiveMargin(_DualWeights):
     r"""Dual weights that go a share of the way to those of a squared-hinge model.
 
     The model is :math:`\min_w \frac12 |w|^2 + C \sum_i \max(0, 1 - y_i f(x_i))^2` on the
@@ -141,10 +160,6 @@ class CorrectiveMargin:
         self._solution: SquaredHingeSolution | None = None
         self._replayed: _ReplayedNewton | None = None
 
-    @property
-    def coefficients(self) -> Any:
-        return self.weights * self.signs
-
     def value(self, potential: Any) -> Any:
         total, squares = self._xp.sum(self.weights), self._xp.sum(self.weights**2)
         return _best_scaled(total, potential + squares / (2 * self.C))
@@ -178,7 +193,7 @@ class CorrectiveMargin:
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         self._columns.append(columns)
-        self.weights = convert(coefficients, self.signs) * self.signs
+        super().resume(columns, coefficients)
 
 
 class _ReplayedNewton:
@@ -228,7 +243,7 @@ def _towards(
     return (1 - damping) * weights + damping * (scale * lacking), objective
 
 
-class GradientMargin:
+class GradientMargin(_DualWeights):
     r"""Dual weights in :math:`K = \{0 \le \alpha_i \le C, y \cdot \alpha = 0\}`, Algorithm 2.
 
     One step of projected gradient ascent on the value of the game for each new function
@@ -260,10 +275,6 @@ class GradientMargin:
         self.weights = _largest(signs, C)
         self._ascend = Replayed(partial(_ascend, signs, C, step))
 
-    @property
-    def coefficients(self) -> Any:
-        return self.weights * self.signs
-
     def value(self, potential: Any) -> Any:
         # The box forbids larger weights, so that they are scaled down at most.
         xp = namespace(self.signs)
@@ -274,9 +285,6 @@ class GradientMargin:
     def move(self, columns: Any) -> None:
         for function in _functions(columns, self.n_parts):
             (self.weights,) = self._ascend(self.weights, function)
-
-    def resume(self, columns: Any, coefficients: Any) -> None:
-        self.weights = convert(coefficients, self.signs) * self.signs
 
 
 def _ascend(signs: Any, C: float, step: float, weights: Any, function: Any) -> tuple[Any]:

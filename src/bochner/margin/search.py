@@ -86,8 +86,8 @@ class WaveFamily:
         How many the game is for.
     random_state : RandomState
         Starts of the chains, rows of the rounds.
-    n_threads, memory_budget : int, optional
-        For the engine.
+    **options
+        For the engine: `n_threads` and `memory_budget`.
     """
 
     def __init__(
@@ -97,13 +97,12 @@ class WaveFamily:
         n_frequencies: int,
         *,
         random_state: RandomState,
-        n_threads: int | None = None,
-        memory_budget: int | None = None,
+        **options: Any,
     ) -> None:
         self.n_peaks = min(search.n_peaks, n_frequencies)
         self._n_rounds = -(-n_frequencies // self.n_peaks)
         self._search, self._random_state = search, random_state
-        options = {"n_threads": n_threads, "memory_budget": memory_budget}
+        options = {"n_threads": None, "memory_budget": None} | options
         look = _PeakSearch(rows, search, self.n_peaks, random_state, options).look
         # noise comes from the host, which cannot be recorded
         self._look = look if search.temperature else Replayed(look)

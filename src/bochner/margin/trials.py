@@ -15,9 +15,8 @@ from bochner.engine.places import convert, namespace, to_numpy
 from bochner.engine.summaries import rows_at
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import squared_hinge_path
-from bochner.margin import players
 from bochner.margin.game import play
-from bochner.margin.players import DataPlayer, DualUpdate
+from bochner.margin.players import DualUpdate, make_player
 from bochner.margin.search import Search, WaveFamily
 from bochner.targets import Target
 
@@ -82,31 +81,9 @@ def grid(target: Target, dual_update: Any, band: Any, damping: Any) -> list[Sett
     return settings
 
 
-def columns_of(target: Target, y: Any) -> Float:
-    """Signs for two classes, one column per class for more, numbers for regression."""
-    if target.classes is None:
-        return target.columns_and_signs(y)[0]
-    return target.raw_columns(y)
-
-
-def make_player(
-    target: Target, columns: Any, setting: Setting, strength: float | str, capacity: int = 0
-) -> DataPlayer:
-    """The data player for the columns of :func:`columns_of`.
-
-    More than two classes: one against the rest for the gradient update, residuals otherwise.
-    """
-    two_classes, gradient = _has_two_classes(target), setting.dual_update == "gradient"
-    margin = two_classes or (gradient and target.classes is not None)
-    usual = _STRENGTH_MARGIN if two_classes else _STRENGTH_RESIDUAL
-    return players.make_player(
-        2 * columns - 1 if margin and not two_classes else columns,
-        setting.dual_update,
-        margin=margin,
-        damping=setting.damping,
-        strength=usual if strength == "auto" else float(strength),
-        capacity=capacity,
-    )
+def usual_strength(target: Target) -> float:
+    """Weight of the mean loss in the data player's linear model, by default."""
+    return _STRENGTH_MARGIN if _has_two_classes(target) else _STRENGTH_RESIDUAL
 
 
 def choose_setting(
@@ -117,7 +94,7 @@ def choose_setting(
     search: Search,
     n_frequencies: int,
     *,
-    strength: float | str,
+    strength: float,
     random_state: RandomState,
     **options: Any,
 ) -> tuple[Setting, Trials]:
@@ -134,7 +111,7 @@ def choose_setting(
         How its peaks are found, but for the band; the short games have fewer chains.
     n_frequencies : int
         How many the game is for.
-    strength : float or "auto"
+    strength : float
         Of the data player.
     random_state : RandomState
         Rows that are held out, and the games.
@@ -163,7 +140,8 @@ def choose_setting(
     def losses_of(setting: Setting) -> Float:
         short = replace(search, band=setting.band)
         waves = WaveFamily(X, short, m, random_state=RandomState(seed), **options)
-        player = make_player(target, A, setting, strength, capacity=2 * m)
+        how: dict[str, Any] = {"damping": setting.damping, "strength": strength, "capacity": 2 * m}
+        player = make_player(target, A, setting.dual_update, **how)
         found, record = play(waves, player, m)
         if record.interrupted:
             raise KeyboardInterrupt  # there is no game yet that could be kept

@@ -49,18 +49,11 @@ class HarmonicFamily:
     1
     """
 
-    def __init__(
-        self,
-        X: Any,
-        orders: NDArray[np.int64],
-        *,
-        n_threads: int | None = None,
-        memory_budget: int | None = None,
-    ) -> None:
-        self.X, self.orders = X, orders
+    def __init__(self, X: Any, orders: NDArray[np.int64], **options: Any) -> None:
+        self.X, self.orders, self.options = X, orders, options
         self.scale = float(np.sqrt(sphere_area(X.shape[1])))
-        self.options = {"n_threads": n_threads, "memory_budget": memory_budget}
-        fits = 8 * X.shape[0] * len(orders) <= (memory_budget or _KEEP_BYTES)
+        budget = options.get("memory_budget") or _KEEP_BYTES
+        fits = 8 * X.shape[0] * len(orders) <= budget
         self.blocks = list(gen_batches(X.shape[0], X.shape[0] if fits else _BLOCK_ROWS))
         self.kept = self._values(self.blocks[0], orders) if fits else None
 
@@ -117,17 +110,9 @@ class ZonalFamily:
     array([0.71, 0.  , 0.71])
     """
 
-    def __init__(
-        self,
-        X: Any,
-        max_degree: int,
-        random_state: RandomState,
-        *,
-        n_threads: int | None = None,
-        memory_budget: int | None = None,
-    ) -> None:
+    def __init__(self, X: Any, max_degree: int, random_state: RandomState, **options: Any) -> None:
         self.X, self.max_degree, self.random_state = X, max_degree, random_state
-        self.options = {"n_threads": n_threads, "memory_budget": memory_budget}
+        self.options = options
         self.directions: Float = np.empty((X.shape[1], 0))
         self.degrees: NDArray[np.int64] = np.empty(0, np.int64)
         self.scales: Float = np.empty(0)  # what gives each a unit root mean square

@@ -31,7 +31,7 @@ from bochner.engine.rowwise import map_rows, with_known_lengths
 from bochner.engine.summaries import take_rows
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
-from bochner.margin.players import DataPlayer, DualUpdate, GradientMargin, make_player
+from bochner.margin.players import DataPlayer, DualUpdate, GradientMargin, columns_of, make_player
 from bochner.margin.sphere.families import HarmonicFamily, ZonalFamily
 from bochner.margin.sphere.harmonics import (
     harmonic_orders,
@@ -41,8 +41,7 @@ from bochner.margin.sphere.harmonics import (
 )
 from bochner.margin.sphere.unit_rows import unit_rows
 from bochner.margin.sphere.zonal import zonal_functions
-from bochner.margin.trials import columns_of
-from bochner.targets import Target, TargetKind, check_labels
+from bochner.targets import TargetKind, check_labels
 
 Float = NDArray[np.float64]
 
@@ -257,7 +256,17 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
             X, y = _on_host(X, y, random_state)
         self.classes_ = target.classes
         self.max_degree_ = self._degree()
-        self._play(self._family(X, random_state), self._player(target, y))
+        player = make_player(
+            target,
+            columns_of(target, y),
+            self.dual_update,
+            damping=self.step,
+            strength=self.C * len(y),
+            C=self.C,
+            n_parts=1,
+            rescale=False,
+        )
+        self._play(self._family(X, random_state), player)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -313,21 +322,6 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
             orders = harmonic_orders(self.n_features_in_, self.max_degree_)
             return HarmonicFamily(rows, orders, **self._engine_options())
         return ZonalFamily(rows, self.max_degree_, random_state, **self._engine_options())
-
-    def _player(self, target: Target, y: NDArray[Any]) -> DataPlayer:
-        columns = columns_of(target, y)
-        if columns.shape[1] > 1:  # each class against the rest
-            columns = 2 * columns - 1
-        return make_player(
-            columns,
-            self.dual_update,
-            margin=target.classes is not None,
-            damping=self.step,
-            strength=self.C * len(y),
-            C=self.C,
-            n_parts=1,
-            rescale=False,
-        )
 
     def _play(self, family: HarmonicFamily | ZonalFamily, player: DataPlayer) -> None:
         def size() -> float:
