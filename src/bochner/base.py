@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.engine.places import (
     all_finite,
@@ -28,12 +28,37 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     n_jobs: int | None
     memory_budget: Any
+    _learned: ClassVar[str] = "n_features_in_"  # what a map has when it is fitted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._learned)
+
+    def transform(self, X: Any) -> Any:
+        """Map rows to features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, n_features_out)
+            Of the same kind as `X`, where `X` is, and in its floating dtype (float32 for
+            float16, float64 for integers); lazy when `X` is a dask array.
+        """
+        check_is_fitted(self)
+        return self._features(self._validate_rows(X, reset=False))
+
+    def _features(self, X: Any) -> Any:
+        """The features of rows that have been checked."""
+        raise NotImplementedError
 
     def _validate_rows(self, X: Any, *, reset: bool) -> Any:
         """Check `X` where it is, and return it in the floating dtype of the results.

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import FeatureMap, n_pairs
@@ -109,6 +108,8 @@ class FourierFeatures(FeatureMap):
     True
     """
 
+    _learned: ClassVar[str] = "frequencies_"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -172,21 +173,7 @@ class FourierFeatures(FeatureMap):
         self.offsets_ = None if offsets is None else offsets.astype(dtype, copy=False)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Map rows to features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n, n_components)
-            Of the same kind and floating dtype as `X`.
-        """
-        check_is_fitted(self)
-        X = self._validate_rows(X, reset=False)
+    def _features(self, X: Any) -> Any:
         return engine.features(
             X,
             self.frequencies_,

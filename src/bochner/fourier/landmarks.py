@@ -106,6 +106,8 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     (1797, 20)
     """
 
+    _learned: ClassVar[str] = "landmarks_"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
         "n_components": [
@@ -180,21 +182,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         self._learn(X, y, target)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Similarities of rows to the landmarks.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n, n_landmarks)
-            Of the same kind and floating dtype as `X`.
-        """
-        check_is_fitted(self)
-        X = self._validate_rows(X, reset=False)
+    def _features(self, X: Any) -> Any:
         if self.posterior is None:
             return map_rows(self._kernel_values, X, self._n_features_out)
         options = self._engine_options()

@@ -127,6 +127,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
     >>> stronger = learned.with_posterior(beta=100.0)        # does not touch the data again
     """
 
+    _learned: ClassVar[str] = "weights_"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -257,10 +259,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         other._validate_params()
         return other._choose()
 
-    def transform(self, X: Any) -> Any:
-        """Map rows to features; see :meth:`FourierFeatures.transform`."""
-        check_is_fitted(self)
-        X = self._validate_rows(X, reset=False)
+    def _features(self, X: Any) -> Any:
         return engine.features(
             X,
             self.frequencies_,

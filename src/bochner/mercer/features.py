@@ -190,6 +190,8 @@ class MercerFeatures(FeatureMap):
     [(), ((0, 1),), ((0, 2),), ((1, 1),)]
     """
 
+    _learned: ClassVar[str] = "eigenvalues_"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "kernel": SHARED_CONSTRAINTS["kernel"],
@@ -287,21 +289,7 @@ class MercerFeatures(FeatureMap):
             self.kernel_ = self._resolve_kernel(X, random_state)
         return self._choose_features(X, random_state)
 
-    def transform(self, X: Any) -> Any:
-        """Map rows to features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n, n_components)
-            Of the same kind and floating dtype as `X`.
-        """
-        check_is_fitted(self, "eigenvalues_")
-        X = self._validate_rows(X, reset=False)
+    def _features(self, X: Any) -> Any:
         return plan_features(X, self._plan, normalize=self.normalize, **self._engine_options())
 
     def residual(self, X: Any) -> Any:
@@ -327,7 +315,7 @@ class MercerFeatures(FeatureMap):
                 "normalize=True gives rows of length one, which say nothing of the error: fit "
                 "with normalize=False for residuals."
             )
-        check_is_fitted(self, "eigenvalues_")
+        check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
         return plan_residuals(X, self._plan, **self._engine_options())
 
