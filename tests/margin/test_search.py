@@ -1,13 +1,17 @@
 """Peaks of the Fourier potential, against searches over fine grids and slow loops."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bochner import engine
+from bochner import MarginFourierFeatures, engine
 from bochner.engine import plain
 from bochner.engine.places import convert, namespace
+from bochner.margin import players, search
 from bochner.margin.players import CorrectiveMargin, CorrectiveResidual
 from bochner.margin.search import Search, ascend_potential, distinct_peaks
 from tests.margin.test_game import SEARCH, Still, play, potential, problem, state
@@ -486,3 +490,30 @@ class TestDistinctPeaks:
         found = distinct_peaks(put(points.astype(dtype)), put(values.astype(dtype)), 40, 0.7)
         np.testing.assert_array_equal(on_host(found), expected)
         assert sorted(expected) == list(range(40))
+
+
+def test_a_game_leaves_nothing_to_the_garbage_collector(monkeypatch):
+    """Recordings on a GPU must go with the game, not while another one is recorded."""
+    torch = pytest.importorskip("torch")
+    made = []
+
+    def remember(kind):
+        original = kind.__init__
+
+        def init(self, *arguments, **options):
+            made.append(weakref.ref(self))
+            original(self, *arguments, **options)
+
+        monkeypatch.setattr(kind, "__init__", init)
+
+    for kind in (search.WaveFamily, players.CorrectiveMargin, players.GradientMargin):
+        remember(kind)
+    rng = np.random.default_rng(0)
+    X, y = torch.as_tensor(rng.normal(size=(200, 3))), np.arange(200) % 2
+    gc.disable()
+    try:
+        MarginFourierFeatures(n_components=20, random_state=0).fit(X, y)
+        assert made
+        assert not any(reference() for reference in made)
+    finally:
+        gc.enable()

@@ -100,21 +100,20 @@ class WaveFamily:
         **options: Any,
     ) -> None:
         self.n_peaks = min(search.n_peaks, n_frequencies)
-        self._n_rounds = -(-n_frequencies // self.n_peaks)
-        self._search, self._random_state = search, random_state
+        n_rounds = -(-n_frequencies // self.n_peaks)
+        self._to_draw = search, n_rounds, int(rows.shape[1]), random_state
         options = {"n_threads": None, "memory_budget": None} | options
         look = _PeakSearch(rows, search, self.n_peaks, random_state, options).look
         # noise comes from the host, which cannot be recorded
         self._look = look if search.temperature else Replayed(look)
         self._draws: Iterator[tuple[Any, Any]] | None = None
-        self._n_columns = int(rows.shape[1])
         self._leftover: Any = None
 
     def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
         """The highest peaks that the chains found, from the highest down."""
         xp, count = namespace(coefficients), min(self.n_peaks, n_wanted)
         if self._draws is None:
-            self._draws = self._draw(coefficients)
+            self._draws = _draw_starts(*self._to_draw, coefficients)
         starts, sample = next(self._draws)
         if self._leftover is not None:
             starts = xp.concat([self._leftover, starts], axis=1)
@@ -126,24 +125,28 @@ class WaveFamily:
             columns = xp.concat(pairs, axis=1)
         return Proposal(frequencies, count, columns, potential, share)
 
-    def _draw(self, like: Any) -> Iterator[tuple[Any, Any]]:
-        """Starts of new chains and row numbers, round by round, where the coefficients are."""
-        search, state, n = self._search, self._random_state, int(like.shape[0])
-        spread = _START_VARIANCE**0.5 / search.length
-        n_rows = None if search.n_rows is None or search.n_rows >= n else search.n_rows
-        done = 0
-        while done < self._n_rounds:
-            fresh = search.n_chains - (search.n_kept if done else 0)
-            size = min(_BLOCK, self._n_rounds - done) if done else 1
-            shape = size, self._n_columns, fresh
-            starts = convert(spread * state.standard_normal(shape), like)
-            samples: Any = None
-            if n_rows is not None:
-                samples = state.randint(n, size=(size, n_rows))
-                samples = convert(samples, like, namespace(like).int64)
-            for r in range(size):
-                yield starts[r, :, :], None if samples is None else samples[r, :]
-            done += size
+
+def _draw_starts(
+    search: Search, n_rounds: int, n_columns: int, state: RandomState, like: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Starts of new chains and row numbers, round by round, where `like` is.
+
+    Not a method: the generator would hold the family that holds it, with its recordings.
+    """
+    n, spread = int(like.shape[0]), _START_VARIANCE**0.5 / search.length
+    n_rows = None if search.n_rows is None or search.n_rows >= n else search.n_rows
+    done = 0
+    while done < n_rounds:
+        fresh = search.n_chains - (search.n_kept if done else 0)
+        size = min(_BLOCK, n_rounds - done) if done else 1
+        starts = convert(spread * state.standard_normal((size, n_columns, fresh)), like)
+        samples: Any = None
+        if n_rows is not None:
+            samples = state.randint(n, size=(size, n_rows))
+            samples = convert(samples, like, namespace(like).int64)
+        for r in range(size):
+            yield starts[r, :, :], None if samples is None else samples[r, :]
+        done += size
 
 
 class _PeakSearch:
