@@ -127,7 +127,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 MNIST49 = common.make_study(
     (TASK,),
     Version(10, "about 1 h"),
-    Version(2, "60 s", "500 training rows, 5 and 25 frequencies, two draws"),
+    Version(2, "45 s", "500 training rows, 5 and 25 frequencies, two draws"),
     name="letarte-mnist49",
     item="MNIST 49",
     summary="ways to choose few frequencies (not a figure of the paper)",

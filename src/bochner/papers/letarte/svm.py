@@ -130,7 +130,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 SVM = common.make_study(
     common.DATASETS,
     Version(1, "about 40 min"),
-    Version(1, "10 s", "500 training rows"),
+    Version(1, "15 s", "500 training rows"),
     name="letarte-svm",
     item="SVM",
     summary="Table 1's support vector machine, on the authors' split",

@@ -134,7 +134,7 @@ TABLE1 = common.make_study(
     Version(2, "40 s", "500 training rows, two splits"),
     name="letarte-table1",
     item="Table 1",
-    summary="a kernel machine, and linear ones on similarities to landmarks",
+    summary="a kernel machine, and linear models on landmark similarities",
     collect=collect,
     measure=measure,
     sections=sections,
