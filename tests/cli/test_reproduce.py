@@ -20,7 +20,7 @@ from bochner.cli import reproduce
 from bochner.data.local import CACHE_VARIABLE, VARIABLE
 from bochner.papers import study as studies
 from bochner.papers.registry import STUDIES
-from bochner.papers.study import Study
+from bochner.papers.study import Study, Version
 from bochner.records.cells import Cell, Notebook, Result
 from bochner.records.sections import Claim, Section, Value
 
@@ -80,13 +80,9 @@ def tiny(monkeypatch):
         item="Table 9",
         summary="nothing at all",
         tasks=("breast", "ads", "stop", "broken"),
-        quick_tasks=("breast",),
         files={"ads": ("internet_ads.npz",)},
-        seeds=2,
-        quick_seeds=1,
-        quick_note="one seed",
-        quick_time="1 s",
-        full_time="2 s",
+        full=Version(2, "2 s"),
+        quick=Version(1, "1 s", "one seed", ("breast",)),
         collect=collect,
         measure=measure,
         sections=sections,
@@ -101,7 +97,7 @@ def test_list(program):
     assert result.exit_code == 0
     for name, study in STUDIES.items():
         assert name in result.output
-        assert "?" not in (study.quick_time, study.full_time)
+        assert "?" not in (study.quick.time, study.full.time)
     assert re.search(r"letarte-figure2 .*\n.* internet_ads\n", result.output)
 
 
@@ -112,7 +108,7 @@ def test_list_fits_a_terminal(program, monkeypatch):
     papers = {study.paper for study in STUDIES.values()}
     assert papers <= set(lines)
     assert len(lines) == 1 + 2 * len(papers) + 2 * len(STUDIES)
-    assert all(study.quick_time.endswith(" s") for study in STUDIES.values())
+    assert all(study.quick.time.endswith(" s") for study in STUDIES.values())
 
 
 def test_few_suggestions(program):

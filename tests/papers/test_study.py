@@ -28,7 +28,7 @@ def test_every_table_and_figure_is_there():
     for name, study in STUDIES.items():
         assert study.name == name
         assert study.item.lower().replace(" ", "") == name.partition("-")[2]
-        assert study.seeds >= study.quick_seeds >= 1
+        assert study.full.seeds >= study.quick.seeds >= 1
         assert set(study.tasks_of(quick=True)) <= set(study.tasks)
 
 

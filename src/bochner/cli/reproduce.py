@@ -115,7 +115,7 @@ def reproduce(
         fail(f"--output must be a folder, got the file {str(folder)!r}")
     request = Request(
         _tasks(chosen, tasks, quick),
-        seeds or (chosen.quick_seeds if quick else chosen.seeds),
+        seeds or chosen.version(quick).seeds,
         quick,
         _widths(chosen, widths),
     )
@@ -140,8 +140,8 @@ def reproduce(
 
 def _introduce(study: Study, quick: bool, run: Run) -> None:
     """What is about to be measured, how long it takes, and what is there."""
-    version = f"a small version ({study.quick_note})" if quick else "the full version"
-    duration = study.quick_time if quick else study.full_time
+    version = f"a small version ({study.quick.note})" if quick else "the full version"
+    duration = study.version(quick).time
     _line(f"{study.paper}, {study.item}: {study.summary}", style="bold")
     elsewhere = ", minutes on a GPU" * (study.on_devices and not quick)
     _line(f"This is {version}; {duration} on 2 cores{elsewhere}.")
@@ -170,7 +170,7 @@ def _report(
             fail("interrupted before there was anything to show", 130)
         fail(f"{study.name}: nothing could be measured. {' '.join(failures)}")
     sections = study.sections(results)
-    note = f"A small version: {study.quick_note}. It decides little about what the paper claims."
+    note = f"A small version: {study.quick.note}. It decides little about what the paper claims."
     quick = [note] * request.quick
     for line in (f"\n{as_text(sections)}", *quick, *failures):
         _line(line)
@@ -266,8 +266,8 @@ def _listing(studies: list[Study]) -> list[str]:
         if study.paper != paper:
             lines += ["", study.paper]
         paper = study.paper
-        full = study.full_time + " (GPU: minutes)" * study.on_devices
+        full = study.full.time + " (GPU: minutes)" * study.on_devices
         files = ", ".join(Path(name).stem for name in study.all_files()) or "no data files"
         lines += [f"{study.name:{width}}  {study.summary}"]
-        lines += [f"    quick {study.quick_time}, full {full}; {files}"]
+        lines += [f"    quick {study.quick.time}, full {full}; {files}"]
     return lines

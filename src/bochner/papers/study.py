@@ -28,6 +28,19 @@ class Request:
     widths: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Version:
+    """How large a version of a study is: how many seeds, how long it takes on two cores.
+
+    `note` says what is smaller in it, and `tasks` which are in it, where these are not all.
+    """
+
+    seeds: int
+    time: str
+    note: str = ""
+    tasks: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """One table or figure of a paper.
@@ -36,16 +49,12 @@ class Study:
     ----------
     name, paper, item, summary : str
         What it is called here and there, and what is measured.
-    tasks, quick_tasks : tuple of str
-        Tasks of the full and of the quick version; those of the latter are all by default.
+    tasks : tuple of str
+        What can be measured.
     files : mapping
         From tasks to the data files that they are made of; a task that is not there needs none.
-    seeds, quick_seeds : int
-        How many.
-    quick_note : str
-        What is smaller in the quick version.
-    quick_time, full_time : str
-        How long the versions take on two cores.
+    full, quick : Version
+        The whole study, and a small version of it.
     collect : callable
         Is given a Request and a function that measures cells, and returns the results that
         `sections` takes. Some cells may fail; then it goes on with the others.
@@ -64,22 +73,22 @@ class Study:
     item: str
     summary: str
     tasks: tuple[str, ...]
-    seeds: int
-    quick_seeds: int
-    quick_note: str
-    quick_time: str
-    full_time: str
+    full: Version
+    quick: Version
     collect: Callable[[Request, Runner], list[Result]]
     measure: Callable[..., Result]
     sections: Callable[[Sequence[Result]], list[Section]]
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    quick_tasks: tuple[str, ...] = ()
     widths: str = ""
     on_devices: bool = False
 
+    def version(self, quick: bool) -> Version:
+        """The full or the quick version."""
+        return self.quick if quick else self.full
+
     def tasks_of(self, quick: bool) -> tuple[str, ...]:
         """The tasks of the full or of the quick version."""
-        return (self.quick_tasks or self.tasks) if quick else self.tasks
+        return self.version(quick).tasks or self.tasks
 
     def all_files(self) -> tuple[str, ...]:
         """Data files that it needs, each once."""

@@ -96,9 +96,8 @@ def test_pictures_of_the_plane_and_the_sphere(monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(windmill, "STAGES", (2, 4))
     monkeypatch.setattr(checkerboard, "HARMONICS", 20)
-    for module in (windmill, checkerboard):
-        monkeypatch.setattr(module, "PICTURE_ROWS", 200)
-        monkeypatch.setattr(module, "RESOLUTION", 12)
+    monkeypatch.setattr(common, "PICTURE_ROWS", 200)
+    monkeypatch.setattr(common, "RESOLUTION", 12)
     figure = windmill.picture("W2", 0)
     titles = [axis.get_title() for axis in figure.axes]
     assert [title for title in titles if "frequencies" in title] == [

@@ -40,7 +40,7 @@ def test_cells():
         (OURS, 500),
         (OURS, 1000),
     ]
-    full = cells(Request(TABLE1.tasks, TABLE1.seeds))
+    full = cells(Request(TABLE1.tasks, TABLE1.full.seeds))
     assert len(full) == 8 * 3 * 7
     assert {cell.max_train for cell in full} == {None}
     chosen = cells(Request(("mnist49",), 1, widths=(10, 20)))

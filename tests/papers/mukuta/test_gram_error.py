@@ -31,14 +31,14 @@ from tests.papers.mukuta import planned, result
 
 
 def test_cells_of_the_plans():
-    cells = planned(FIGURE1, Request(FIGURE1.tasks, FIGURE1.seeds))
+    cells = planned(FIGURE1, Request(FIGURE1.tasks, FIGURE1.full.seeds))
     assert len(cells) == 3 * 10 * 11 * 4
     assert len(planned(FIGURE1, Request(FIGURE1.tasks, 2, True))) == 3 * 2 * 7 * 2
-    cells = planned(FIGURE2, Request(FIGURE2.tasks, FIGURE2.seeds))
+    cells = planned(FIGURE2, Request(FIGURE2.tasks, FIGURE2.full.seeds))
     assert {cell.width for cell in cells} == {40, 160, 640, 2560, 10240}
     assert {cell.seed for cell in cells} == set(range(5))
     for study in (FIGURE1, FIGURE2, CLUSTERS):
-        cells = planned(study, Request(study.tasks, study.seeds))
+        cells = planned(study, Request(study.tasks, study.full.seeds))
         quick = planned(study, Request(study.tasks, 2, True))
         assert {cell.method for cell in quick} <= {cell.method for cell in cells} <= set(METHODS)
         assert len(set(cells)) == len(cells) > len(quick)

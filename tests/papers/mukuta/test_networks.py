@@ -224,9 +224,9 @@ def test_figure_with_fewer_maps():
 
 @pytest.mark.parametrize("study", [FIGURE5, FIGURE6, TABLE2], ids=lambda study: study.name)
 def test_plans(study):
-    cells = planned(study, Request(study.tasks, study.seeds))
+    cells = planned(study, Request(study.tasks, study.full.seeds))
     assert len(set(cells)) == len(cells)
     assert {cell.method for cell in cells} == set(METHODS)
-    quick = planned(study, Request(study.quick_tasks, study.quick_seeds, True))
+    quick = planned(study, Request(study.quick.tasks, study.quick.seeds, True))
     assert all(cell.max_train for cell in quick)
     assert len(quick) < len(cells)

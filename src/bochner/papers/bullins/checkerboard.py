@@ -12,19 +12,8 @@ from numpy.typing import NDArray
 from bochner.data.local import LocalDataset
 from bochner.data.toys import checkerboard_sphere
 from bochner.models.linear_machine import TWO_CLASSES
-from bochner.papers.bullins.common import (
-    NARROW_MULTIPLES,
-    OURS,
-    PICTURE_ROWS,
-    RESOLUTION,
-    Experiment,
-    decide,
-    draw_rows,
-    fit_value,
-    measure_features,
-    over,
-    picture_model,
-)
+from bochner.papers.bullins import common
+from bochner.papers.bullins.common import OURS
 from bochner.papers.bullins.kernel_svm import (
     arccosine_kernel,
     measure_gaussian_svm,
@@ -56,15 +45,15 @@ def harmonic_features(**parameters: Any) -> Any:
 
 
 def _load(task: str, seed: int) -> LocalDataset:
-    return draw_rows(task, checkerboard_sphere, seed)
+    return common.draw_rows(task, checkerboard_sphere, seed)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = common.Experiment(
     name="checkerboard",
     load=_load,
     make_map=harmonic_features,
     model=TWO_CLASSES,
-    multiples=NARROW_MULTIPLES,
+    multiples=common.NARROW_MULTIPLES,
     widths=(HARMONICS,),
     kernel_svms=(ARCCOSINE_SVM, RBF_SVM),
     folds=5,
@@ -75,10 +64,10 @@ EXPERIMENT = Experiment(
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
     if cell.method == RBF_SVM:
-        return measure_gaussian_svm(EXPERIMENT, cell, NARROW_MULTIPLES, PENALTIES)
+        return measure_gaussian_svm(EXPERIMENT, cell, common.NARROW_MULTIPLES, PENALTIES)
     if cell.method == ARCCOSINE_SVM:
         return measure_svm(EXPERIMENT, cell, {1.0: arccosine_kernel}, PENALTIES)
-    return measure_features(EXPERIMENT, cell)
+    return common.measure_features(EXPERIMENT, cell)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -89,7 +78,9 @@ def sections(results: Sequence[Result]) -> list[Section]:
         method = key[1]
         harmonics = groups.mean(*key, detail("columns"), ".1f") if method == OURS else ""
         published = PUBLISHED.get(method, ("", ""))
-        rows.append((method, groups.mean(*key), harmonics, fit_value(groups, *key), *published))
+        rows.append(
+            (method, groups.mean(*key), harmonics, common.fit_value(groups, *key), *published)
+        )
     claims = (
         groups.compare(
             "learned harmonics do better than the arc-cosine machine", OURS, ARCCOSINE_SVM
@@ -98,9 +89,10 @@ def sections(results: Sequence[Result]) -> list[Section]:
             "they do better than a tuned Gaussian machine (not in the paper)", OURS, RBF_SVM
         ),
     )
+    over = common.over(groups, results)
     return [
         Section(
-            f"Checkerboard on the sphere: test accuracy in percent, {over(groups, results)}",
+            f"Checkerboard on the sphere: test accuracy in percent, {over}",
             tuple(rows),
             (
                 "harmonics: distinct ones, one column each. Kernel machines: C, and gamma of the"
@@ -126,14 +118,14 @@ def picture(seed: int) -> Figure:
     from bochner.plots.sphere import harmonic_on_sphere
 
     data = EXPERIMENT.load(TASKS[0], seed)
-    X, y = data.X_train[:PICTURE_ROWS], data.y_train[:PICTURE_ROWS]
+    X, y = data.X_train[: common.PICTURE_ROWS], data.y_train[: common.PICTURE_ROWS]
     learned = harmonic_features(n_components=HARMONICS, random_state=seed).fit(X, y)
-    model = picture_model(learned.transform(X), y)
+    model = common.picture_model(learned.transform(X), y)
     heaviest = np.argsort(-np.abs(model.coef_[0]))[:SHOWN]
-    functions = [partial(decide, learned, model)]
+    functions = [partial(common.decide, learned, model)]
     functions += [partial(_column, learned, int(k)) for k in heaviest]
     titles = ["decision", *(f"feature {k + 1}" for k in range(len(heaviest)))]
-    return harmonic_on_sphere(functions, titles=titles, resolution=RESOLUTION)
+    return harmonic_on_sphere(functions, titles=titles, resolution=common.RESOLUTION)
 
 
 def _column(feature_map: Any, k: int, points: NDArray[Any]) -> NDArray[Any]:

@@ -49,28 +49,12 @@ RESOLUTION = 80  # points around the sphere, and across the plane
 class Experiment:
     """Rows, learned map and linear model of a study, and what is chosen on held-out rows.
 
-    Attributes
-    ----------
-    name : str
-        The study of the cells.
-    load : callable
-        Rows of a task and a seed; `seeded` is whether they depend on the seed.
-    make_map : callable
-        The learned map; `bands`, if there are any, are among what is chosen for it.
-    model : Machine
-        What is put on the features, and `strength` what its regularisation is called.
-    multiples : tuple of float
-        Bandwidths of random features.
-    widths, random_widths, quick_widths, quick_random_widths : tuples of int
-        Of the learned map and of random features; each counts `columns_each` columns.
-    kernel_svms : tuple of str
-        Kernel machines beside them.
-    quick_rows : int
-        Training rows of the quick version.
-    folds : int
-        Of the rows, for choices; one is a quarter held out.
-    count_columns : bool
-        Whether the number of features that were learned is a result.
+    `name` is the study of the cells. `load` gives the rows of a task and a seed; `seeded` is
+    whether they depend on the seed. `bands`, if there are any, are tried for the learned map, and
+    `multiples` of the median rule for the bandwidth of random features. Widths are of both maps,
+    in units of `columns_each` columns. `strength` is what the regularisation of the model is
+    called. Choices are made on a quarter of the rows, or in several `folds`. With `count_columns`
+    the number of features that were learned is a result.
     """
 
     name: str

@@ -7,21 +7,11 @@ from functools import partial
 
 from bochner.data.local import LocalDataset, load_mnist
 from bochner.models.linear_machine import MANY_CLASSES
-from bochner.papers.bullins.common import (
-    OURS,
-    PAPER,
-    RANDOM,
-    WIDE_MULTIPLES,
-    Experiment,
-    collect,
-    fit_value,
-    margin_features,
-    measure_features,
-    over,
-)
+from bochner.papers.bullins import common
+from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups
-from bochner.papers.study import Study
-from bochner.records.cells import Cell, Result
+from bochner.papers.study import Study, Version
+from bochner.records.cells import Result
 from bochner.records.sections import Row, Section, value
 
 
@@ -29,12 +19,12 @@ def _load(task: str, seed: int) -> LocalDataset:
     return load_mnist()
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = common.Experiment(
     name="digits",
     load=_load,
-    make_map=margin_features,
+    make_map=common.margin_features,
     model=MANY_CLASSES,
-    multiples=WIDE_MULTIPLES,
+    multiples=common.WIDE_MULTIPLES,
     widths=(100, 200, 500, 1000),
     random_widths=(100, 500, 1000, 4000),
     quick_random_widths=(100, 500),
@@ -42,11 +32,6 @@ EXPERIMENT = Experiment(
     strength="alpha",
     seeded=False,
 )
-
-
-def measure(cell: Cell) -> Result:
-    """Measure one cell."""
-    return measure_features(EXPERIMENT, cell)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -58,14 +43,14 @@ def sections(results: Sequence[Result]) -> list[Section]:
             value(width),
             groups.mean(task, RANDOM, width),
             groups.mean(task, OURS, width),
-            fit_value(groups, task, OURS, width),
+            common.fit_value(groups, task, OURS, width),
         )
         for task in groups.tasks
         for width in groups.xs(task)
     ]
     return [
         Section(
-            f"All ten digits of MNIST: test accuracy in percent, {over(groups, results)}",
+            f"All ten digits of MNIST: test accuracy in percent, {common.over(groups, results)}",
             tuple(rows),
             (
                 "Ridge on one column per class, alpha chosen on held-out rows, and gamma of the"
@@ -77,18 +62,15 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 DIGITS = Study(
     name="bullins-digits",
-    paper=PAPER,
+    paper=common.PAPER,
     item="Digits",
     summary="ten classes of MNIST (not in the paper)",
     tasks=("mnist",),
     files={"mnist": ("mnist.npz",)},
-    seeds=3,
-    quick_seeds=1,
-    quick_note="3000 training rows, 100 columns and 500 random ones, one seed",
-    quick_time="15 s",
-    full_time="about 20 min",
-    collect=partial(collect, EXPERIMENT),
-    measure=measure,
+    full=Version(3, "about 20 min"),
+    quick=Version(1, "25 s", "3000 training rows, 100 columns and 500 random ones, one seed"),
+    collect=partial(common.collect, EXPERIMENT),
+    measure=partial(common.measure_features, EXPERIMENT),
     sections=sections,
     widths="columns",
 )

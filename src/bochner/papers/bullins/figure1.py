@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bochner.papers.bullins import checkerboard, windmill
 from bochner.papers.bullins.common import PAPER, collect
-from bochner.papers.study import Request, Runner, Study
+from bochner.papers.study import Request, Runner, Study, Version
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Section
 
@@ -43,11 +43,8 @@ FIGURE1 = Study(
     item="Figure 1",
     summary="a windmill in the plane, a checkerboard on the sphere",
     tasks=(*windmill.TASKS, *checkerboard.TASKS),
-    seeds=3,
-    quick_seeds=1,
-    quick_note="1000 training rows, 30 frequencies in the plane, one seed",
-    quick_time="40 s",
-    full_time="about 20 min",
+    full=Version(3, "about 20 min"),
+    quick=Version(1, "40 s", "1000 training rows, 30 frequencies in the plane, one seed"),
     collect=collect_parts,
     measure=measure,
     sections=sections,

@@ -8,21 +8,11 @@ from functools import partial
 from bochner.data import local
 from bochner.data.local import LocalDataset, load_regression
 from bochner.models.linear_machine import NUMBERS
-from bochner.papers.bullins.common import (
-    NARROW_MULTIPLES,
-    OURS,
-    PAPER,
-    RANDOM,
-    Experiment,
-    collect,
-    fit_value,
-    margin_features,
-    measure_features,
-    over,
-)
+from bochner.papers.bullins import common
+from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups, detail, score
-from bochner.papers.study import Study
-from bochner.records.cells import Cell, Result
+from bochner.papers.study import Study, Version
+from bochner.records.cells import Result
 from bochner.records.sections import Row, Section, value
 
 
@@ -30,23 +20,18 @@ def _load(task: str, seed: int) -> LocalDataset:
     return load_regression(task, random_state=seed)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = common.Experiment(
     name="regression",
     load=_load,
-    make_map=margin_features,
+    make_map=common.margin_features,
     model=NUMBERS,
-    multiples=NARROW_MULTIPLES[:-3],
+    multiples=common.NARROW_MULTIPLES[:-3],
     widths=(50, 100, 200, 500),
     quick_widths=(50,),
     random_widths=(100, 200, 500, 1000, 2000),
     quick_random_widths=(100,),
     strength="alpha",
 )
-
-
-def measure(cell: Cell) -> Result:
-    """Measure one cell."""
-    return measure_features(EXPERIMENT, cell)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -63,13 +48,14 @@ def sections(results: Sequence[Result]) -> list[Section]:
                 value(width),
                 *(groups.mean(task, m, width, score, ".4f") for m in (RANDOM, OURS)),
                 *(groups.mean(task, m, width, detail("RMSE"), form) for m in (RANDOM, OURS)),
-                fit_value(groups, task, OURS, width),
+                common.fit_value(groups, task, OURS, width),
             )
             for width in groups.xs(task)
         ]
+    over = common.over(groups, results)
     return [
         Section(
-            f"Regression on test rows, {over(groups, results)}; each seed has its own split",
+            f"Regression on test rows, {over}; each seed has its own split",
             tuple(rows),
             ("Ridge on top, alpha (and gamma of the random features) chosen on held-out rows.",),
         )
@@ -78,18 +64,15 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 REGRESSION = Study(
     name="bullins-regression",
-    paper=PAPER,
+    paper=common.PAPER,
     item="Regression",
     summary="numbers to predict (not in the paper)",
     tasks=tuple(local.REGRESSION),
     files={name: (file,) for name, file in local.REGRESSION.items()},
-    seeds=3,
-    quick_seeds=1,
-    quick_note="1000 training rows, 50 columns and 100 random ones, one seed",
-    quick_time="15 s",
-    full_time="about 20 min",
-    collect=partial(collect, EXPERIMENT),
-    measure=measure,
+    full=Version(3, "about 20 min"),
+    quick=Version(1, "10 s", "1000 training rows, 50 columns and 100 random ones, one seed"),
+    collect=partial(common.collect, EXPERIMENT),
+    measure=partial(common.measure_features, EXPERIMENT),
     sections=sections,
     widths="columns",
 )

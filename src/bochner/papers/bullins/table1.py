@@ -9,23 +9,11 @@ import numpy as np
 
 from bochner.data.local import PAIRS, LocalDataset, load_pair
 from bochner.models.linear_machine import HELD_OUT, TWO_CLASSES
-from bochner.papers.bullins.common import (
-    OURS,
-    PAPER,
-    RANDOM,
-    WIDE_BANDWIDTH_ROWS,
-    WIDE_COLUMNS,
-    WIDE_MULTIPLES,
-    Experiment,
-    collect,
-    fit_value,
-    margin_features,
-    measure_features,
-    over,
-)
+from bochner.papers.bullins import common
+from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups
-from bochner.papers.study import Study
-from bochner.records.cells import Cell, Result
+from bochner.papers.study import Study, Version
+from bochner.records.cells import Result
 from bochner.records.sections import Row, Section, Series, chart, value
 
 # Test accuracy in percent, a support vector machine with the hinge and C = 1 on the features.
@@ -81,22 +69,17 @@ def _load(task: str, seed: int) -> LocalDataset:
     return load_pair(task)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = common.Experiment(
     name="table1",
     load=_load,
-    make_map=margin_features,
+    make_map=common.margin_features,
     model=TWO_CLASSES,
-    multiples=WIDE_MULTIPLES,
+    multiples=common.WIDE_MULTIPLES,
     widths=(100, 500, 1000),
     random_widths=(100, 500, 1000, 5000),
     quick_random_widths=(100, 500),
     seeded=False,
 )
-
-
-def measure(cell: Cell) -> Result:
-    """Measure one cell."""
-    return measure_features(EXPERIMENT, cell)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -111,7 +94,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             value(width),
             groups.mean(task, RANDOM, width),
             groups.mean(task, OURS, width),
-            fit_value(groups, task, OURS, width),
+            common.fit_value(groups, task, OURS, width),
             *(value(published(task, column, width), ".2f") for column in PUBLISHED_COLUMNS),
         )
         for task in groups.tasks
@@ -119,15 +102,15 @@ def sections(results: Sequence[Result]) -> list[Section]:
     ]
     claim = groups.compare("learned features do better than as many random ones", OURS, RANDOM)
     table = Section(
-        f"Test accuracy in percent, {over(groups, results)}",
+        f"Test accuracy in percent, {common.over(groups, results)}",
         tuple(rows),
         (
             "ours: MarginFourierFeatures with its defaults; its fit on all training rows is"
             " timed. random: FourierFeatures, gamma tuned.",
             f"C (and that gamma) chosen on {HELD_OUT:.0%} of the training rows; then all of"
             " them are used. paper: C = 1, median bandwidth, one run.",
-            f"With more than {WIDE_COLUMNS} columns that gamma is chosen with"
-            f" {WIDE_BANDWIDTH_ROWS} of the rows, and C with all.",
+            f"With more than {common.WIDE_COLUMNS} columns that gamma is chosen with"
+            f" {common.WIDE_BANDWIDTH_ROWS} of the rows, and C with all.",
             *_summary(groups),
         ),
         claims=(claim,),
@@ -192,18 +175,15 @@ def _summary(groups: Groups) -> list[str]:
 
 TABLE1 = Study(
     name="bullins-table1",
-    paper=PAPER,
+    paper=common.PAPER,
     item="Table 1",
     summary="learned and random features on eight pairs of classes",
     tasks=tuple(PAIRS),
     files={name: (file,) for name, (file, _, _) in PAIRS.items()},
-    seeds=3,
-    quick_seeds=1,
-    quick_note="1000 training rows, 100 columns, one seed",
-    quick_time="25 s",
-    full_time="about 4 h",
-    collect=partial(collect, EXPERIMENT),
-    measure=measure,
+    full=Version(3, "about 4 h"),
+    quick=Version(1, "25 s", "1000 training rows, 100 columns, one seed"),
+    collect=partial(common.collect, EXPERIMENT),
+    measure=partial(common.measure_features, EXPERIMENT),
     sections=sections,
     widths="columns",
 )

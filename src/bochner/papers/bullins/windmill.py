@@ -13,20 +13,8 @@ import bochner
 from bochner.data.local import LocalDataset
 from bochner.data.toys import windmill
 from bochner.models.linear_machine import TWO_CLASSES
-from bochner.papers.bullins.common import (
-    NARROW_MULTIPLES,
-    OURS,
-    PICTURE_ROWS,
-    RANDOM,
-    RESOLUTION,
-    Experiment,
-    decide,
-    draw_rows,
-    fit_value,
-    measure_features,
-    over,
-    picture_model,
-)
+from bochner.papers.bullins import common
+from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.bullins.kernel_svm import measure_gaussian_svm
 from bochner.papers.groups import Groups
 from bochner.records.cells import Cell, Result
@@ -56,15 +44,15 @@ def gradient_features(**parameters: Any) -> Any:
 
 
 def _load(task: str, seed: int) -> LocalDataset:
-    return draw_rows(task, TASKS[task], seed)
+    return common.draw_rows(task, TASKS[task], seed)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = common.Experiment(
     name="windmill",
     load=_load,
     make_map=gradient_features,
     model=TWO_CLASSES,
-    multiples=NARROW_MULTIPLES[3:],
+    multiples=common.NARROW_MULTIPLES[3:],
     widths=(30, 100, 300, 1000),  # frequencies
     quick_widths=(30,),
     random_widths=(30, 100, 300, 1000),
@@ -79,7 +67,7 @@ EXPERIMENT = Experiment(
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
     if cell.width is not None:
-        return measure_features(EXPERIMENT, cell)
+        return common.measure_features(EXPERIMENT, cell)
     return measure_gaussian_svm(EXPERIMENT, cell, (SVMS[cell.method],), (1.0,))
 
 
@@ -94,7 +82,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             (task, method, *(groups.mean(task, method, width) for width in widths))
             for method in (RANDOM, OURS)
         ]
-        times = (fit_value(groups, task, OURS, width) for width in widths)
+        times = (common.fit_value(groups, task, OURS, width) for width in widths)
         rows.append((task, "ours, fit s", *times))
         median, quarter = (groups.mean(task, method) for method in SVMS)
         lines.append(
@@ -121,7 +109,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             RANDOM,
         ),
     )
-    heading = f"Windmill, T frequencies: test accuracy in percent, {over(groups, results)}"
+    heading = f"Windmill, T frequencies: test accuracy in percent, {common.over(groups, results)}"
     first = groups.tasks[0]
     return [
         Section(heading, tuple(rows), tuple(lines), claims=claims),
@@ -136,7 +124,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
 def _chart_section(results: Sequence[Result], task: str) -> Section:
     by_frequencies = Groups(results, lambda result: result.cell.width and result.cell.width // 2)
     theirs = Series(
-        "paper ours", tuple(PUBLISHED), tuple(PUBLISHED.values()), published=True, subject=OURS
+        "paper ours",
+        tuple(PUBLISHED),
+        tuple(PUBLISHED.values()),
+        published=True,
+        subject=OURS,
     )
     curves = [*by_frequencies.curves(task, methods=(RANDOM, OURS)), theirs]
     drawn = chart("frequencies", "accuracy in percent", curves, log_x=True)
@@ -156,7 +148,7 @@ def picture(task: str, seed: int) -> Figure:
     from bochner.plots.margin import Panel, rounds_figure
 
     data = EXPERIMENT.load(task, seed)
-    X, y = data.X_train[:PICTURE_ROWS], data.y_train[:PICTURE_ROWS]
+    X, y = data.X_train[: common.PICTURE_ROWS], data.y_train[: common.PICTURE_ROWS]
     game = bochner.MarginFourierFeatures(warm_start=True, random_state=seed)
     panels: list[Panel] = []
     for n_frequencies in STAGES:
@@ -167,9 +159,9 @@ def picture(task: str, seed: int) -> Figure:
             Panel(
                 title=f"{n_frequencies} frequencies",
                 weights=np.abs(stage.dual_weights_[:, 0]),
-                score=partial(decide, stage, picture_model(stage.transform(X), y)),
+                score=partial(common.decide, stage, common.picture_model(stage.transform(X), y)),
                 frequencies=stage.frequencies_,
                 newest=stage.frequencies_[:, before:],
             )
         )
-    return rounds_figure(X, y, panels, resolution=RESOLUTION)
+    return rounds_figure(X, y, panels, resolution=common.RESOLUTION)

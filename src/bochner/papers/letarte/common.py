@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from bochner.data.local import PAIRS, LocalDataset, load_local
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.papers.groups import Groups, error_percent
-from bochner.papers.study import Request, Study
+from bochner.papers.study import Request, Study, Version
 from bochner.records.cells import Cell, Result
 
 PAPER = "Letarte, Morvant, Germain 2019"
@@ -68,18 +68,12 @@ SOLVERS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_study(tasks: tuple[str, ...], quick_note: str, **values: Any) -> Study:
+def make_study(tasks: tuple[str, ...], full: Version, quick: Version, **values: Any) -> Study:
     """A study of this paper; its quick version leaves out the data with most columns."""
     if WIDE in tasks:
-        quick_note += f", without {WIDE}, whose 54877 columns take minutes"
-    return Study(
-        paper=PAPER,
-        tasks=tasks,
-        quick_tasks=tuple(task for task in tasks if task != WIDE),
-        files=FILES,
-        quick_note=quick_note,
-        **values,
-    )
+        note = f"{quick.note}, without {WIDE}, whose 54877 columns take minutes"
+        quick = replace(quick, note=note, tasks=tuple(task for task in tasks if task != WIDE))
+    return Study(paper=PAPER, tasks=tasks, files=FILES, full=full, quick=quick, **values)
 
 
 def training_rows(request: Request, most: int) -> int:

@@ -14,21 +14,8 @@ from bochner.fourier.features import FourierFeatures
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.models.linear_machine import hinge_path
 from bochner.papers.groups import Groups, error_percent
-from bochner.papers.letarte import svm
-from bochner.papers.letarte.common import (
-    DATASETS,
-    PENALTIES,
-    SIMILAR,
-    Split,
-    Tuned,
-    as_result,
-    averaged_differences,
-    cut_lines,
-    load_split,
-    make_study,
-    training_rows,
-)
-from bochner.papers.study import Request, Runner, Study, grid
+from bochner.papers.letarte import common, svm
+from bochner.papers.study import Request, Runner, Study, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart, value
 
@@ -55,21 +42,23 @@ def collect(request: Request, run: Runner) -> list[Result]:
         for task, gamma in svm.choose_gamma(request, run).items()
     }
     columns = [(method, 2 * count) for method in METHODS for count in counts]
-    return run(grid("frequencies", request, columns, training_rows(request, MAX_TRAIN), settings))
+    return run(
+        grid("frequencies", request, columns, common.training_rows(request, MAX_TRAIN), settings)
+    )
 
 
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
-    split = load_split(cell.task, cell.seed, cell.max_train)
+    split = common.load_split(cell.task, cell.seed, cell.max_train)
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
     start = time.perf_counter()
     tuned, strength = tune_path(_maps(cell, split), split, cell.setting("gamma"))
     details = {POSTERIORS[cell.method][1]: strength} if cell.method in POSTERIORS else None
-    return as_result(cell, split, tuned, start, details=details)
+    return common.as_result(cell, split, tuned, start, details=details)
 
 
-def _maps(cell: Cell, split: Split) -> Iterator[tuple[float, Any]]:
+def _maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
     """Random frequencies, or those drawn from a posterior of every strength."""
     gamma, candidates = cell.setting("gamma"), cell.setting("candidates")
     if cell.method not in METHODS:
@@ -90,7 +79,7 @@ def _maps(cell: Cell, split: Split) -> Iterator[tuple[float, Any]]:
 @lru_cache(maxsize=1)
 def _losses(task: str, seed: int, max_train: int | None, gamma: float, candidates: int) -> Any:
     """Candidates with their losses, from which every posterior of a split follows."""
-    split = load_split(task, seed, max_train)
+    split = common.load_split(task, seed, max_train)
     posterior = PosteriorFourierFeatures(
         n_components=2,
         n_candidates=candidates,
@@ -103,11 +92,11 @@ def _losses(task: str, seed: int, max_train: int | None, gamma: float, candidate
 
 def tune_path(
     feature_maps: Iterator[tuple[float, Any]],
-    split: Split,
+    split: common.Split,
     gamma: float,
-    penalties: Sequence[float] = PENALTIES,
+    penalties: Sequence[float] = common.PENALTIES,
     block: int = 2000,
-) -> tuple[Tuned, float]:
+) -> tuple[common.Tuned, float]:
     """The map and the C that are best on validation rows, for maps of very many columns.
 
     The same squared hinge as LIBLINEAR's, at its optimum, but with an intercept that is not
@@ -147,7 +136,7 @@ def tune_path(
         * len(split.y_test[rows])
         for rows in (slice(start, start + block) for start in range(0, n, block))
     ]
-    return Tuned(gamma, C, error, sum(wrong) / n, train_error), strength
+    return common.Tuned(gamma, C, error, sum(wrong) / n, train_error), strength
 
 
 def _wrong(decisions: NDArray[Any], y: NDArray[np.int64]) -> float:
@@ -173,7 +162,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             " hinge at its optimum, with an intercept that is not penalised.",
             "The text of the paper does not say which datasets are in which figure: Figure 3"
             " has three, Figure 5 the others.",
-            *cut_lines(results),
+            *common.cut_lines(results),
         ),
     )
     return [
@@ -209,7 +198,7 @@ def _task_section(groups: Groups, task: str) -> Section:
 def _claims(groups: Groups) -> Iterator[Claim]:
     for method in (OKRFF, PBRFF):
         better = Claim(f"{method} errs less than {RFF} at D <= {FEW}")
-        similar = Claim(f"{method} is within {SIMILAR:g} percent of {RFF} at D >= {MANY}")
+        similar = Claim(f"{method} is within {common.SIMILAR:g} percent of {RFF} at D >= {MANY}")
         for task in groups.tasks:
             for count in groups.xs():
                 differences = groups.differences(task, count, RFF, method, error_percent)
@@ -217,42 +206,33 @@ def _claims(groups: Groups) -> Iterator[Claim]:
                     better.compare(differences, f"{task} {count:g}")
                 if count >= MANY and differences:
                     mean = float(np.mean(differences))
-                    similar.check(abs(mean) <= SIMILAR, f"{task} {count:g}: {mean:+.2f}")
+                    similar.check(abs(mean) <= common.SIMILAR, f"{task} {count:g}: {mean:+.2f}")
         yield from (better, similar)
     slightly = Claim(f"{OKRFF} errs slightly less than {PBRFF} on the average of all D")
     for task in groups.tasks:
-        slightly.compare(averaged_differences(groups, task, PBRFF, OKRFF), task)
+        slightly.compare(common.averaged_differences(groups, task, PBRFF, OKRFF), task)
     yield slightly
 
 
-def _figure(number: int, summary: str, tasks: tuple[str, ...], **times: str) -> Study:
-    return make_study(
+def _figure(
+    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
+) -> Study:
+    note = "500 training rows, 2000 candidates, up to 1000 frequencies, two splits"
+    return common.make_study(
         tasks,
-        "500 training rows, 2000 candidates, up to 1000 frequencies, two splits",
+        Version(3, full_time),
+        Version(2, quick_time, note),
         name=f"letarte-figure{number}",
         item=f"Figure {number}",
         summary=summary,
-        seeds=3,
-        quick_seeds=2,
         collect=collect,
         measure=measure,
         sections=sections,
         widths="frequencies",
-        **times,
     )
 
 
-FIGURE3 = _figure(
-    3,
-    "error against the number of frequencies drawn from a posterior",
-    ("ads", "breast", "mnist49"),
-    quick_time="30 s",
-    full_time="about 40 min",
-)
-FIGURE5 = _figure(
-    5,
-    "as Figure 3, the other datasets",
-    tuple(task for task in DATASETS if task not in FIGURE3.tasks),
-    quick_time="35 s",
-    full_time="about 2 h",
-)
+SUMMARY = "error against the number of frequencies from a posterior"
+FIGURE3 = _figure(3, SUMMARY, ("ads", "breast", "mnist49"), "about 40 min", "30 s")
+OTHERS = tuple(task for task in common.DATASETS if task not in FIGURE3.tasks)
+FIGURE5 = _figure(5, "as Figure 3, the other datasets", OTHERS, "about 2 h", "35 s")

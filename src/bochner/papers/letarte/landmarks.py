@@ -7,26 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bochner.papers.groups import Groups, error_percent
-from bochner.papers.letarte import svm
-from bochner.papers.letarte.common import (
-    CONVERGED,
-    DATASETS,
-    LANDMARK_BETA,
-    LANDMARK_FREQUENCIES,
-    PB_C,
-    PB_R,
-    RBF_C,
-    RBF_R,
-    SIMILAR,
-    averaged_differences,
-    cut_lines,
-    load_split,
-    make_study,
-    measure_landmarks,
-    solver_text,
-    training_rows,
-)
-from bochner.papers.study import Request, Runner, Study
+from bochner.papers.letarte import common, svm
+from bochner.papers.letarte.common import PB_C, PB_R, RBF_C, RBF_R
+from bochner.papers.study import Request, Runner, Study, Version
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart, value
 from bochner.records.statistics import mean_and_error
@@ -48,8 +31,8 @@ def collect(request: Request, run: Runner) -> list[Result]:
                 method,
                 None,
                 seed,
-                training_rows(request, MAX_TRAIN),
-                (("gamma", gamma), ("percent", percent), ("solver", CONVERGED)),
+                common.training_rows(request, MAX_TRAIN),
+                (("gamma", gamma), ("percent", percent), ("solver", common.CONVERGED)),
             )
             for task, gamma in svm.choose_gamma(request, run).items()
             for seed in range(request.seeds)
@@ -61,10 +44,10 @@ def collect(request: Request, run: Runner) -> list[Result]:
 
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
-    split = load_split(cell.task, cell.seed, cell.max_train)
+    split = common.load_split(cell.task, cell.seed, cell.max_train)
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
-    return measure_landmarks(cell, split, cell.setting("percent") / 100)
+    return common.measure_landmarks(cell, split, cell.setting("percent") / 100)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -77,11 +60,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
             f"{groups.over('split')}",
             lines=(
                 "R: landmarks are rows at random, C: centroids of k-means in each class. PB: "
-                f"beta = {LANDMARK_BETA:g}, {LANDMARK_FREQUENCIES} frequencies (paper: both"
-                " chosen on validation rows).",
+                f"beta = {common.LANDMARK_BETA:g}, {common.LANDMARK_FREQUENCIES} frequencies"
+                " (paper: both chosen on validation rows).",
                 "gamma chosen by the SVM on the authors' split; C by validation error. "
-                f"{solver_text([CONVERGED])}",
-                *cut_lines(results),
+                f"{common.solver_text([common.CONVERGED])}",
+                *common.cut_lines(results),
             ),
         )
     ]
@@ -102,18 +85,20 @@ def _claims(groups: Groups) -> tuple[Claim, ...]:
     better = Claim(
         "learned landmarks (PB) err less than plain ones (RBF) on the average of the shares"
     )
-    similar = Claim(f"rows at random and centroids are within {SIMILAR:g} percent on average")
+    similar = Claim(
+        f"rows at random and centroids are within {common.SIMILAR:g} percent on average"
+    )
     steady = Claim("centroids vary less from split to split than rows at random")
     for task in groups.tasks:
         for plain, learned in ((RBF_R, PB_R), (RBF_C, PB_C)):
-            differences = averaged_differences(groups, task, plain, learned)
+            differences = common.averaged_differences(groups, task, plain, learned)
             better.compare(differences, f"{task} {learned}")
         for at_random, centroids in ((RBF_R, RBF_C), (PB_R, PB_C)):
-            differences = averaged_differences(groups, task, at_random, centroids)
+            differences = common.averaged_differences(groups, task, at_random, centroids)
             if not differences:
                 continue
             mean = float(np.mean(differences))
-            similar.check(abs(mean) <= SIMILAR, f"{task} {centroids}: {mean:+.2f}")
+            similar.check(abs(mean) <= common.SIMILAR, f"{task} {centroids}: {mean:+.2f}")
             random_spread, spread = (
                 _spread(groups, task, method) for method in (at_random, centroids)
             )
@@ -132,34 +117,26 @@ def _spread(groups: Groups, task: str, method: str) -> float:
     return float(np.mean(errors))
 
 
-def _figure(number: int, summary: str, tasks: tuple[str, ...], **times: str) -> Study:
-    return make_study(
+def _figure(
+    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
+) -> Study:
+    note = "500 training rows, 1, 10 and 25 percent of them as landmarks, two splits"
+    return common.make_study(
         tasks,
-        "500 training rows, 1, 10 and 25 percent of them as landmarks, two splits",
+        Version(5, full_time),
+        Version(2, quick_time, note),
         name=f"letarte-figure{number}",
         item=f"Figure {number}",
         summary=summary,
-        seeds=5,
-        quick_seeds=2,
         collect=collect,
         measure=measure,
         sections=sections,
         widths="percents of the rows as landmarks",
-        **times,
     )
 
 
 FIGURE2 = _figure(
-    2,
-    "error against the share of the rows that are landmarks",
-    ("ads",),
-    quick_time="25 s",
-    full_time="about 20 min",
+    2, "error against the share of the rows that are landmarks", ("ads",), "about 20 min", "25 s"
 )
-FIGURE6 = _figure(
-    6,
-    "as Figure 2, the other datasets",
-    tuple(task for task in DATASETS if task not in FIGURE2.tasks),
-    quick_time="90 s",
-    full_time="about 3 h",
-)
+OTHERS = tuple(task for task in common.DATASETS if task not in FIGURE2.tasks)
+FIGURE6 = _figure(6, "as Figure 2, the other datasets", OTHERS, "about 3 h", "90 s")

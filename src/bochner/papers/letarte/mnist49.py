@@ -10,16 +10,8 @@ from typing import Any
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.papers.groups import Groups
-from bochner.papers.letarte.common import (
-    Split,
-    as_result,
-    load_rows,
-    make_study,
-    pool_split,
-    training_rows,
-    tune_linear,
-)
-from bochner.papers.study import Request, Runner, grid
+from bochner.papers.letarte import common
+from bochner.papers.study import Request, Runner, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section
 
@@ -58,7 +50,9 @@ def collect(request: Request, run: Runner) -> list[Result]:
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
     settings = {task: {"gamma": GAMMA} for task in request.tasks}
-    return run(grid("mnist49", request, columns, training_rows(request, TRAIN_ROWS), settings))
+    return run(
+        grid("mnist49", request, columns, common.training_rows(request, TRAIN_ROWS), settings)
+    )
 
 
 def measure(cell: Cell) -> Result:
@@ -69,17 +63,17 @@ def measure(cell: Cell) -> Result:
     tuned, fit = [], 0.0
     for fitted, seconds in _fitted_maps(cell, split):
         fit += seconds
-        tuned.append(tune_linear(fitted, split, gamma, cell.seed))
-    return as_result(cell, split, min(tuned, key=lambda each: each.valid_error), start, fit)
+        tuned.append(common.tune_linear(fitted, split, gamma, cell.seed))
+    return common.as_result(cell, split, min(tuned, key=lambda each: each.valid_error), start, fit)
 
 
 @lru_cache(maxsize=1)
-def draw_split(task: str, seed: int, n_train: int) -> Split:
+def draw_split(task: str, seed: int, n_train: int) -> common.Split:
     """Rows drawn from the pool of all images."""
-    return pool_split(load_rows(task), seed, n_train, VALID_ROWS, TEST_ROWS)
+    return common.pool_split(common.load_rows(task), seed, n_train, VALID_ROWS, TEST_ROWS)
 
 
-def _fitted_maps(cell: Cell, split: Split) -> Iterator[tuple[Any, float]]:
+def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[Any, float]]:
     """The maps of a cell, one for each strength, and the seconds that each took."""
     X, y = split.X_train, split.y_train
     settings: dict[str, Any] = {
@@ -130,16 +124,13 @@ def sections(results: Sequence[Result]) -> list[Section]:
     ]
 
 
-MNIST49 = make_study(
+MNIST49 = common.make_study(
     (TASK,),
-    "500 training rows, 5 and 25 frequencies, two draws",
+    Version(10, "about 1 h"),
+    Version(2, "45 s", "500 training rows, 5 and 25 frequencies, two draws"),
     name="letarte-mnist49",
     item="MNIST 49",
     summary="ways to choose few frequencies (not a figure of the paper)",
-    seeds=10,
-    quick_seeds=2,
-    quick_time="60 s",
-    full_time="about 1 h",
     collect=collect,
     measure=measure,
     sections=sections,

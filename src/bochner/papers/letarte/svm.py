@@ -15,19 +15,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 
 from bochner.papers.groups import error_percent
-from bochner.papers.letarte.common import (
-    DATASETS,
-    PENALTIES,
-    PUBLISHED,
-    Split,
-    Tuned,
-    as_result,
-    cut_note,
-    load_split,
-    make_study,
-    training_rows,
-)
-from bochner.papers.study import Request, Runner
+from bochner.papers.letarte import common
+from bochner.papers.study import Request, Runner, Version
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section, value
 
@@ -39,7 +28,7 @@ MAX_TRAIN = 10_000  # fewer rows prefer another gamma
 
 def collect(request: Request, run: Runner) -> list[Result]:
     """The machine on the authors' split of each dataset; further seeds are further splits."""
-    max_train = training_rows(request, MAX_TRAIN)
+    max_train = common.training_rows(request, MAX_TRAIN)
     return run(
         [
             Cell("svm", task, METHOD, None, AUTHORS_SEED + seed, max_train)
@@ -57,19 +46,21 @@ def choose_gamma(request: Request, run: Runner) -> dict[str, float]:
 
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
-    return measure_svm(cell, load_split(cell.task, cell.seed, cell.max_train))
+    return measure_svm(cell, common.load_split(cell.task, cell.seed, cell.max_train))
 
 
-def measure_svm(cell: Cell, split: Split) -> Result:
+def measure_svm(cell: Cell, split: common.Split) -> Result:
     """The machine with the gamma of the cell, or with its own choice where the cell has none."""
     start = time.perf_counter()
     gamma = cell.setting("gamma")
-    return as_result(cell, split, tune_svm(split, GAMMAS if gamma is None else (gamma,)), start)
+    return common.as_result(
+        cell, split, tune_svm(split, GAMMAS if gamma is None else (gamma,)), start
+    )
 
 
 def tune_svm(
-    split: Split, gammas: Sequence[float], penalties: Sequence[float] = PENALTIES
-) -> Tuned:
+    split: common.Split, gammas: Sequence[float], penalties: Sequence[float] = common.PENALTIES
+) -> common.Tuned:
     """The gaussian support vector machine whose gamma and C are best on the validation rows.
 
     It is trained on the training rows only, not again with the validation rows. Of equally good
@@ -95,7 +86,7 @@ def tune_svm(
     test_kernel = _squared_distances(split.X_test, split.X_train)
     predictions = svm.predict(_gaussian(test_kernel, gamma, out=test_kernel))
     test_error = float(np.mean(predictions != split.y_test))
-    return Tuned(gamma, C, float(errors[row, column]), test_error, train_error)
+    return common.Tuned(gamma, C, float(errors[row, column]), test_error, train_error)
 
 
 def _squared_distances(X: Any, Y: Any) -> NDArray[np.float64]:
@@ -121,8 +112,8 @@ def sections(results: Sequence[Result]) -> list[Section]:
             result.cell.task,
             *(value(result.details[name]) for name in ("n_train", "n_test", "gamma", "C")),
             value(error_percent(result), ".2f"),
-            value(PUBLISHED[result.cell.task][0], ".2f"),
-            cut_note(result),
+            value(common.PUBLISHED[result.cell.task][0], ".2f"),
+            common.cut_note(result),
         )
         for result in results
     ]
@@ -136,16 +127,13 @@ def sections(results: Sequence[Result]) -> list[Section]:
     ]
 
 
-SVM = make_study(
-    DATASETS,
-    "500 training rows",
+SVM = common.make_study(
+    common.DATASETS,
+    Version(1, "about 40 min"),
+    Version(1, "15 s", "500 training rows"),
     name="letarte-svm",
     item="SVM",
     summary="Table 1's support vector machine, on the authors' split",
-    seeds=1,
-    quick_seeds=1,
-    quick_time="10 s",
-    full_time="about 40 min",
     collect=collect,
     measure=measure,
     sections=sections,

@@ -5,34 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bochner.papers.groups import Groups, error_percent
-from bochner.papers.letarte import svm
-from bochner.papers.letarte.common import (
-    AUTHORS,
-    CONVERGED,
-    DATASETS,
-    LANDMARK_BETA,
-    LANDMARK_FREQUENCIES,
-    PB,
-    PUBLISHED,
-    PUBLISHED_COLUMNS,
-    RBF,
-    SOLVERS,
-    cut_note,
-    load_split,
-    make_study,
-    measure_landmarks,
-    solver_text,
-    training_rows,
-)
-from bochner.papers.study import Request, Runner
+from bochner.papers.letarte import common, svm
+from bochner.papers.letarte.common import PB, RBF
+from bochner.papers.study import Request, Runner, Version
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, Value, value
 
 MAX_TRAIN = 5000
 LANDMARKS = 0.1  # of the training rows
 SOLVER_WORDS = {
-    AUTHORS: "stopped where the authors' program stops",
-    CONVERGED: "trained to its optimum",
+    common.AUTHORS: "stopped where the authors' program stops",
+    common.CONVERGED: "trained to its optimum",
 }
 
 
@@ -41,7 +24,9 @@ def collect(request: Request, run: Runner) -> list[Result]:
     gammas = svm.choose_gamma(request, run)
     methods: list[tuple[str, dict[str, str]]] = [(svm.METHOD, {})]
     methods += [
-        (method, {"solver": name}) for method in (RBF, PB) for name in (AUTHORS, CONVERGED)
+        (method, {"solver": name})
+        for method in (RBF, PB)
+        for name in (common.AUTHORS, common.CONVERGED)
     ]
     return run(
         [
@@ -51,7 +36,7 @@ def collect(request: Request, run: Runner) -> list[Result]:
                 method,
                 None,
                 seed,
-                training_rows(request, MAX_TRAIN),
+                common.training_rows(request, MAX_TRAIN),
                 (("gamma", gamma), *solver.items()),
             )
             for task, gamma in gammas.items()
@@ -63,10 +48,10 @@ def collect(request: Request, run: Runner) -> list[Result]:
 
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
-    split = load_split(cell.task, cell.seed, cell.max_train)
+    split = common.load_split(cell.task, cell.seed, cell.max_train)
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
-    return measure_landmarks(cell, split, LANDMARKS)
+    return common.measure_landmarks(cell, split, LANDMARKS)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -78,13 +63,17 @@ def sections(results: Sequence[Result]) -> list[Section]:
             "gamma chosen by the SVM once, on the authors' split (seed 42); C by validation error"
             " on each split.",
             f"Landmarks: k-means in each class, {LANDMARKS:.0%} of the training rows. PB: "
-            f"beta = {LANDMARK_BETA:g}, {LANDMARK_FREQUENCIES} frequencies"
+            f"beta = {common.LANDMARK_BETA:g}, {common.LANDMARK_FREQUENCIES} frequencies"
             " (paper: with beta = 1 and D tuned, with D = 64 and beta tuned).",
         ),
     )
     return [
         introduction,
-        *(_table(results, name) for name in SOLVERS if name in (linear or {CONVERGED})),
+        *(
+            _table(results, name)
+            for name in common.SOLVERS
+            if name in (linear or {common.CONVERGED})
+        ),
     ]
 
 
@@ -98,7 +87,7 @@ def _table(results: Sequence[Result], solver: str) -> Section:
     with_svm = 0
     claim = Claim("learned landmarks (PB) err less than plain ones (RBF), all but mnist56")
     for task in groups.tasks:
-        theirs = dict(zip(PUBLISHED_COLUMNS, PUBLISHED[task], strict=True))
+        theirs = dict(zip(common.PUBLISHED_COLUMNS, common.PUBLISHED[task], strict=True))
         machine, plain, learned = (
             groups.mean(task, method, None, error_percent) for method in (svm.METHOD, RBF, PB)
         )
@@ -113,7 +102,7 @@ def _table(results: Sequence[Result], solver: str) -> Section:
                 value(theirs["RBF"], ".2f"),
                 learned,
                 Value(f"{theirs['PB beta=1']:.2f}, {theirs['PB D=64']:.2f}", theirs["PB beta=1"]),
-                cut_note(first),
+                common.cut_note(first),
             )
         )
         if plain.number is None or learned.number is None:
@@ -125,9 +114,9 @@ def _table(results: Sequence[Result], solver: str) -> Section:
         if machine.number is not None:
             with_svm += 1
             svm_wins += [task] * (machine.number < min(plain.number, learned.number))
-    published_wins = sum(PUBLISHED[task][3] < PUBLISHED[task][1] for task in both)
+    published_wins = sum(common.PUBLISHED[task][3] < common.PUBLISHED[task][1] for task in both)
     lines = (
-        solver_text([solver]),
+        common.solver_text([solver]),
         f"PB beats RBF on {len(learned_wins)} of {len(both)} datasets"
         f" (paper, beta = 1: {published_wins}).",
         f"The SVM errs less than both on {len(svm_wins)} of {with_svm} (paper: on 4 of 7).",
@@ -136,19 +125,16 @@ def _table(results: Sequence[Result], solver: str) -> Section:
 
 
 def _solver(result: Result) -> str:
-    return str(result.cell.setting("solver", CONVERGED))
+    return str(result.cell.setting("solver", common.CONVERGED))
 
 
-TABLE1 = make_study(
-    DATASETS,
-    "500 training rows, two splits",
+TABLE1 = common.make_study(
+    common.DATASETS,
+    Version(10, "about 2 h"),
+    Version(2, "40 s", "500 training rows, two splits"),
     name="letarte-table1",
     item="Table 1",
-    summary="a kernel machine, and linear ones on similarities to landmarks",
-    seeds=10,
-    quick_seeds=2,
-    quick_time="40 s",
-    full_time="about 2 h",
+    summary="a kernel machine, and linear models on landmark similarities",
     collect=collect,
     measure=measure,
     sections=sections,

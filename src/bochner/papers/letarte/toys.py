@@ -16,19 +16,9 @@ from numpy.typing import NDArray
 
 from bochner.data.local import LocalDataset
 from bochner.papers.groups import Groups, error_percent
-from bochner.papers.letarte import svm
-from bochner.papers.letarte.common import (
-    LANDMARK_BETA,
-    PB_R,
-    RBF_R,
-    Split,
-    landmark_map,
-    linear_svm,
-    make_study,
-    measure_landmarks,
-    pool_split,
-)
-from bochner.papers.study import Request, Runner, Study, grid
+from bochner.papers.letarte import common, svm
+from bochner.papers.letarte.common import PB_R, RBF_R
+from bochner.papers.study import Request, Runner, Study, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section
 
@@ -103,14 +93,14 @@ def measure(cell: Cell) -> Result:
     split = draw_split(cell.task, cell.seed)
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
-    return measure_landmarks(cell, split, LANDMARKS, FREQUENCIES)
+    return common.measure_landmarks(cell, split, LANDMARKS, FREQUENCIES)
 
 
 @lru_cache(maxsize=1)
-def draw_split(task: str, seed: int) -> Split:
+def draw_split(task: str, seed: int) -> common.Split:
     """Rows of toy data to train, to choose on and to test."""
     X, y = TOYS[task](sum(SPLIT), RandomState(seed))
-    return pool_split(LocalDataset(task, X, y), seed, *SPLIT)
+    return common.pool_split(LocalDataset(task, X, y), seed, *SPLIT)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -136,8 +126,9 @@ def sections(results: Sequence[Result]) -> list[Section]:
             tuple(rows),
             (
                 f"{n_train} rows to train, {n_valid} to choose gamma and C on, {n_test} to test."
-                f" PB: beta = {LANDMARK_BETA:g}, {FREQUENCIES} frequencies, as in the paper;"
-                " gamma by the SVM. The paper gives no formula for its data: these are our own.",
+                f" PB: beta = {common.LANDMARK_BETA:g}, {FREQUENCIES} frequencies, as in the"
+                " paper; gamma by the SVM. The paper gives no formula for its data: these are our"
+                " own.",
             ),
             claims=(claim,),
         ),
@@ -170,26 +161,23 @@ def picture(results: Sequence[Result]) -> Figure:
     for result in results:
         cell = result.cell
         split = draw_split(cell.task, cell.seed)
-        feature_map = landmark_map(cell, LANDMARKS, FREQUENCIES)
+        feature_map = common.landmark_map(cell, LANDMARKS, FREQUENCIES)
         feature_map.fit(split.X_train, split.y_train)
         features = feature_map.transform(split.X_train)
-        model = linear_svm(features, split.y_train, result.details["C"], cell.seed)
+        model = common.linear_svm(features, split.y_train, result.details["C"], cell.seed)
         title = f"{cell.method}\n{error_percent(result):.1f} % wrong"
         rows.append(Similarities(title, feature_map, model))
     return similarity_maps(rows, split.X_train, split.y_train)
 
 
 def _figure(number: int, summary: str, task: str) -> Study:
-    return make_study(
+    return common.make_study(
         (task,),
-        "three draws of the data",
+        Version(10, "10 s"),
+        Version(3, "10 s", "three draws of the data"),
         name=f"letarte-figure{number}",
         item=f"Figure {number}",
         summary=summary,
-        seeds=10,
-        quick_seeds=3,
-        quick_time="10 s",
-        full_time="10 s",
         collect=collect,
         measure=measure,
         sections=sections,

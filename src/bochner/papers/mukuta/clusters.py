@@ -40,7 +40,7 @@ def claims(groups: Groups) -> list[Claim]:
 CLUSTERS = make_study(
     name="mukuta-clusters",
     item="Clusters",
-    summary="error of the Gram matrix of eight clusters (not in the paper)",
+    summary="error of the Gram matrix of clusters (not in the paper)",
     tasks=("clusters",),
     quick_time="10 s",
     full_time="about 20 min",

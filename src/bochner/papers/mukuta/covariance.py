@@ -15,20 +15,8 @@ from bochner.images.layers import PatchLayer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.patches import extract_patches, normalize_patches
 from bochner.papers.groups import Groups, detail, score
-from bochner.papers.mukuta.networks import (
-    GIBIBYTE,
-    MERCER,
-    METHODS,
-    OPTIMIZED,
-    QUANTILE,
-    QUICK_IMAGES,
-    as_result,
-    dataset_of,
-    fitted,
-    load_part,
-    make_study,
-    place,
-)
+from bochner.papers.mukuta import networks
+from bochner.papers.mukuta.networks import MERCER, METHODS, OPTIMIZED
 from bochner.papers.study import Request, Runner, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section
@@ -38,23 +26,23 @@ MAPS, IMAGES = 400, 2000
 
 def collect(request: Request, run: Runner) -> list[Result]:
     """Every approximation."""
-    max_train = QUICK_IMAGES if request.quick else None
+    max_train = networks.QUICK_IMAGES if request.quick else None
     return run(grid("covariance", request, product(METHODS, (None,)), max_train))
 
 
-def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
+def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
     """Measure one cell.
 
     The score is the root mean square of the correlations between different features of patches,
     among the first 400; `details` has that of the maps after pooling as well.
     """
     start = time.perf_counter()
-    data = load_part(dataset_of(cell.task), cell.max_train, cell.seed)
-    X = place(data.X_train, device)
-    network, fit = fitted(cell, X, QUANTILE, budget)
+    data = networks.load_part(networks.dataset_of(cell.task), cell.max_train, cell.seed)
+    X = networks.place(data.X_train, device)
+    network, fit = networks.fitted(cell, X, networks.QUANTILE, budget)
     patches, maps = last_features(network, X[:IMAGES])
     details = {"maps": off_diagonal(maps)}
-    return as_result(cell, off_diagonal(patches), fit, start, details)
+    return networks.as_result(cell, off_diagonal(patches), fit, start, details)
 
 
 def last_features(
@@ -136,7 +124,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
     return [Section(heading, tuple(rows), (line,), claims=(claim,))]
 
 
-FIGURE5 = make_study(
+FIGURE5 = networks.make_study(
     ("cifar-pm",),
     "cifar-pm",
     name="mukuta-figure5",

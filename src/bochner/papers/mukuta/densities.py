@@ -8,17 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from bochner.papers.groups import Groups, score
+from bochner.papers.mukuta import gram_error
 from bochner.papers.mukuta.feature_maps import COMMON, MERCER, NYSTROEM, RANDOM, Float
-from bochner.papers.mukuta.gram_error import (
-    Gram,
-    Sample,
-    collect,
-    error_ratio,
-    error_sections,
-    make_study,
-    measure_error,
-    smaller_error,
-)
 from bochner.papers.study import Request, Runner
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Section
@@ -37,19 +28,21 @@ SIMILAR = 3.0  # and "similar for each distribution": the largest by the smalles
 def collect_densities(request: Request, run: Runner) -> list[Result]:
     """All maps, with mixtures of several sizes."""
     mixtures = QUICK_MIXTURES if request.quick else MIXTURES
-    return collect("densities", request, run, (*COMMON, *mixtures))
+    return gram_error.collect("densities", request, run, (*COMMON, *mixtures))
 
 
 def measure(cell: Cell) -> Result:
     """Measure one cell, of this study or of the clusters."""
-    return measure_error(cell, lambda: sample(cell.task, cell.seed, cell.max_train or ROWS))
+    return gram_error.measure_error(
+        cell, lambda: sample(cell.task, cell.seed, cell.max_train or ROWS)
+    )
 
 
 @lru_cache(maxsize=1)
-def sample(task: str, seed: int, n: int) -> Sample:
+def sample(task: str, seed: int, n: int) -> gram_error.Sample:
     """Rows to fit to, and as many to measure the error on."""
     X = draw(task, 2 * n, np.random.RandomState(seed))
-    return Sample(X[:n], Gram(X[n:], 1 / (2 * DIMENSION)))
+    return gram_error.Sample(X[:n], gram_error.Gram(X[n:], 1 / (2 * DIMENSION)))
 
 
 def draw(task: str, n: int, random_state: np.random.RandomState) -> Float:
@@ -68,7 +61,7 @@ def draw(task: str, n: int, random_state: np.random.RandomState) -> Float:
 
 def sections(results: Sequence[Result]) -> list[Section]:
     """The errors, and what the paper claims."""
-    return error_sections(
+    return gram_error.error_sections(
         results,
         "Normalised spectral error of the Gram matrix",
         "random: independent single cosines, the paper's form; orthogonal: FourierFeatures with"
@@ -80,13 +73,13 @@ def sections(results: Sequence[Result]) -> list[Section]:
 def claims(groups: Groups) -> list[Claim]:
     """What the paper says of its Figure 1."""
     found = [
-        smaller_error(
+        gram_error.smaller_error(
             groups, f"{MERCER} has a smaller error than {other} at D <= {LOW}", MERCER, other, LOW
         )
         for other in (RANDOM, NYSTROEM)
     ]
     text = f"{MERCER} has at most {COMPARABLE} times {NYSTROEM}'s at D >= {HIGH}"
-    found.append(error_ratio(groups, text, MERCER, NYSTROEM, COMPARABLE, HIGH))
+    found.append(gram_error.error_ratio(groups, text, MERCER, NYSTROEM, COMPARABLE, HIGH))
     found += [
         groups.compare(f"{method} has a larger error than {MERCER}", method, MERCER, score)
         for method in groups.methods
@@ -102,7 +95,7 @@ def claims(groups: Groups) -> list[Claim]:
     return [*found, similar]
 
 
-FIGURE1 = make_study(
+FIGURE1 = gram_error.make_study(
     name="mukuta-figure1",
     item="Figure 1",
     summary="error of the Gram matrix under three densities",

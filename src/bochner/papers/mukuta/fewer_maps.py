@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bochner.papers.groups import Groups
-from bochner.papers.mukuta.networks import (
-    GIBIBYTE,
-    MERCER,
-    METHODS,
-    QUANTILE,
-    QUICK_IMAGES,
-    RANDOM,
-    make_study,
-    measure_accuracy,
-)
+from bochner.papers.mukuta import networks
+from bochner.papers.mukuta.networks import MERCER, METHODS, RANDOM
 from bochner.papers.study import Request, Runner, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart
@@ -26,12 +18,12 @@ def collect(request: Request, run: Runner) -> list[Result]:
     """Every approximation with every number of maps."""
     widths = request.widths or (QUICK_WIDTHS if request.quick else WIDTHS)
     columns = [(method, width) for width in widths for method in METHODS]
-    return run(grid("maps", request, columns, QUICK_IMAGES if request.quick else None))
+    return run(grid("maps", request, columns, networks.QUICK_IMAGES if request.quick else None))
 
 
-def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
+def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
     """Measure one cell."""
-    return measure_accuracy(cell, (QUANTILE,), device, budget)
+    return networks.measure_accuracy(cell, (networks.QUANTILE,), device, budget)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -47,7 +39,7 @@ def _section(groups: Groups, task: str, methods: Sequence[str]) -> Section:
     rows += [(method, *(groups.mean(task, method, w) for w in widths)) for method in methods]
     claim = Claim("with the fewest maps Mercer is more accurate than random features")
     claim.compare(groups.differences(task, widths[0], MERCER, RANDOM), f"{widths[0]} maps")
-    line = f"Quantile {QUANTILE:g}; C as in Table 2. Only a picture is published."
+    line = f"Quantile {networks.QUANTILE:g}; C as in Table 2. Only a picture is published."
     curves = groups.curves(task, methods=methods)
     return Section(
         f"Figure 6: accuracy % with fewer maps, {task}",
@@ -58,7 +50,7 @@ def _section(groups: Groups, task: str, methods: Sequence[str]) -> Section:
     )
 
 
-FIGURE6 = make_study(
+FIGURE6 = networks.make_study(
     ("cifar-pm",),
     "cifar-pm",
     name="mukuta-figure6",

@@ -28,7 +28,7 @@ from bochner.papers.mukuta.feature_maps import (
     make_map,
     timed_fit,
 )
-from bochner.papers.study import Request, Runner, Study, grid
+from bochner.papers.study import Request, Runner, Study, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section
 
@@ -49,11 +49,15 @@ def collect(
     return run(grid(experiment, request, product(methods, widths), max_train))
 
 
-def make_study(**values: Any) -> Study:
+def make_study(
+    full_time: str, quick_time: str, seeds: int = 10, quick_note: str = "", **values: Any
+) -> Study:
     """A study of columns, with what the quick versions have in common."""
-    note = "1000 rows, 40 and 160 columns, two seeds"
-    values = {"quick_note": note, "seeds": 10, "quick_seeds": 2, **values}
-    return Study(paper=PAPER, widths="columns", **values)
+    note = quick_note or "1000 rows, 40 and 160 columns, two seeds"
+    quick = Version(2, quick_time, note)
+    return Study(
+        paper=PAPER, widths="columns", full=Version(seeds, full_time), quick=quick, **values
+    )
 
 
 class Gram:

@@ -12,17 +12,8 @@ import numpy as np
 
 from bochner.data.local import load_cifar10_hog
 from bochner.papers.groups import Groups
+from bochner.papers.mukuta import gram_error
 from bochner.papers.mukuta.feature_maps import COMMON, MERCER, NYSTROEM, ORTHOGONAL, RANDOM
-from bochner.papers.mukuta.gram_error import (
-    WIDTHS,
-    Gram,
-    Sample,
-    collect,
-    error_sections,
-    make_study,
-    measure_error,
-    smaller_error,
-)
 from bochner.papers.study import Request, Runner
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Section
@@ -32,28 +23,28 @@ ROWS = 5000  # test rows of the Gram matrix
 
 def collect_images(request: Request, run: Runner) -> list[Result]:
     """Maps of up to 10240 columns."""
-    return collect("images", request, run, COMMON, (*WIDTHS, 10240))
+    return gram_error.collect("images", request, run, COMMON, (*gram_error.WIDTHS, 10240))
 
 
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
-    return measure_error(cell, lambda: sample(cell.seed, cell.max_train or ROWS))
+    return gram_error.measure_error(cell, lambda: sample(cell.seed, cell.max_train or ROWS))
 
 
 @lru_cache(maxsize=1)
-def sample(seed: int, n: int) -> Sample:
+def sample(seed: int, n: int) -> gram_error.Sample:
     """All training rows to fit to, and some test rows to measure the error on."""
     data = load_cifar10_hog()
     X, X_test = data.X_train, data.X_test
     order = np.random.RandomState(seed).permutation(len(X_test))
     # One over the mean squared distance, as with the synthetic densities.
     gamma = float(0.5 / X.var(axis=0, dtype=np.float64).sum())
-    return Sample(X, Gram(X_test[order[:n]], gamma))
+    return gram_error.Sample(X, gram_error.Gram(X_test[order[:n]], gamma))
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
     """The errors, and what the paper claims."""
-    return error_sections(
+    return gram_error.error_sections(
         results,
         "CIFAR-10 HOG: normalised spectral error of the Gram matrix",
         "A stand-in: the paper has network features of ImageNet, which are not to be had,"
@@ -66,12 +57,14 @@ def sections(results: Sequence[Result]) -> list[Section]:
 def claims(groups: Groups) -> list[Claim]:
     """What the paper says of its Figure 2."""
     return [
-        smaller_error(groups, f"{MERCER} has a smaller error than {other}", MERCER, other)
+        gram_error.smaller_error(
+            groups, f"{MERCER} has a smaller error than {other}", MERCER, other
+        )
         for other in (RANDOM, ORTHOGONAL, NYSTROEM)
     ]
 
 
-FIGURE2 = make_study(
+FIGURE2 = gram_error.make_study(
     name="mukuta-figure2",
     item="Figure 2",
     summary="error of the Gram matrix of images, CIFAR-10 for ImageNet",

@@ -257,8 +257,12 @@ def _differences(
     return found
 
 
-def _figure(number: int, summary: str, tasks: tuple[str, ...], **times: str) -> Study:
+def _figure(
+    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
+) -> Study:
     return make_study(
+        full_time,
+        quick_time,
         name=f"mukuta-figure{number}",
         item=f"Figure {number}",
         summary=summary,
@@ -267,17 +271,9 @@ def _figure(number: int, summary: str, tasks: tuple[str, ...], **times: str) -> 
         collect=collect,
         measure=measure,
         sections=sections,
-        **times,
     )
 
 
-FIGURE3 = _figure(
-    3, "ridge regression on features", NUMBERS, quick_time="25 s", full_time="about 30 min"
-)
-FIGURE4 = _figure(
-    4,
-    "linear support vector machines on features",
-    CLASSES,
-    quick_time="15 s",
-    full_time="about 3 h",
-)
+FIGURE3 = _figure(3, "ridge regression on features", NUMBERS, "about 30 min", "25 s")
+SUMMARY = "linear support vector machines on features"
+FIGURE4 = _figure(4, SUMMARY, CLASSES, "about 3 h", "15 s")

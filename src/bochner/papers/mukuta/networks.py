@@ -28,7 +28,7 @@ from bochner.images.optimized import OptimizedMap
 from bochner.linear.squared_hinge import squared_hinge_path
 from bochner.models.linear_machine import principal_directions
 from bochner.papers.mukuta.feature_maps import PAPER
-from bochner.papers.study import Study
+from bochner.papers.study import Study, Version
 from bochner.records.cells import Cell, Result
 
 OPTIMIZED, RANDOM, NYSTROEM, MERCER = "optimized", "random", "Nystroem", "Mercer"
@@ -48,16 +48,17 @@ PATIENCE = 2  # penalties in a row that do worse on the held-out images end the 
 GIBIBYTE = 2**30
 
 
-def make_study(tasks: tuple[str, ...], quick_task: str, **values: Any) -> Study:
+def make_study(
+    tasks: tuple[str, ...], quick_task: str, full_time: str, quick_time: str, **values: Any
+) -> Study:
     """A study of networks; its tasks are names of architectures."""
+    note = f"{quick_task}, {QUICK_IMAGES} images to train, one seed, a short optimisation"
     return Study(
         paper=PAPER,
         tasks=tasks,
-        quick_tasks=(quick_task,),
         files={task: FILES[dataset_of(task)] for task in tasks},
-        seeds=2,
-        quick_seeds=1,
-        quick_note=f"{quick_task}, {QUICK_IMAGES} images to train, one seed, a short optimisation",
+        full=Version(2, full_time),
+        quick=Version(1, quick_time, note, (quick_task,)),
         on_devices=True,
         **values,
     )

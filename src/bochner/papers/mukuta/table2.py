@@ -13,19 +13,8 @@ from collections.abc import Sequence
 from itertools import product
 
 from bochner.papers.groups import Groups, detail, fit_seconds
-from bochner.papers.mukuta.networks import (
-    GIBIBYTE,
-    MERCER,
-    METHODS,
-    NYSTROEM,
-    OPTIMIZED,
-    QUANTILE,
-    QUICK_IMAGES,
-    RANDOM,
-    dataset_of,
-    make_study,
-    measure_accuracy,
-)
+from bochner.papers.mukuta import networks
+from bochner.papers.mukuta.networks import MERCER, METHODS, NYSTROEM, OPTIMIZED, RANDOM
 from bochner.papers.study import Request, Runner, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, Value, value
@@ -47,20 +36,20 @@ PUBLISHED: dict[str, tuple[tuple[float, ...], ...]] = {
 }
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 TEST_IMAGES = 10_000  # of either; the quick version has half as many as it trains on
-QUANTILES = (0.02, QUANTILE)
+QUANTILES = (0.02, networks.QUANTILE)
 LEFT_OUT = "Left out: CIFAR-100 and SVHN, whose images are not among the data files."
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
     """Every approximation in every architecture."""
-    max_train = QUICK_IMAGES if request.quick else None
+    max_train = networks.QUICK_IMAGES if request.quick else None
     return run(grid("table2", request, product(METHODS, (None,)), max_train))
 
 
-def measure(cell: Cell, device: str = "cpu", budget: int = GIBIBYTE) -> Result:
+def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
     """Measure one cell."""
-    quantiles = QUANTILES if cell.max_train is None else (QUANTILE,)
-    return measure_accuracy(cell, quantiles, device, budget)
+    quantiles = QUANTILES if cell.max_train is None else (networks.QUANTILE,)
+    return networks.measure_accuracy(cell, quantiles, device, budget)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -77,7 +66,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
                 task,
                 method,
                 groups.mean(*key),
-                published_range(dataset_of(task), method),
+                published_range(networks.dataset_of(task), method),
                 value(groups.numbers(*key, detail("columns"))[0], ".0f"),
                 groups.mean(*key, fit_seconds, ".1f"),
                 groups.mean(*key, detail("transform"), ".1f"),
@@ -86,7 +75,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             )
         )
     quick = {result.cell.max_train for result in results} != {None}
-    quantiles = " or ".join(f"{q:g}" for q in ((QUANTILE,) if quick else QUANTILES))
+    quantiles = " or ".join(f"{q:g}" for q in ((networks.QUANTILE,) if quick else QUANTILES))
     lines = [
         "Published: the range over the paper's three settings, whose architectures are not known"
         " to us.",
@@ -110,14 +99,17 @@ def claims(groups: Groups) -> tuple[Claim, ...]:
         differences = groups.differences(task, None, MERCER, NYSTROEM)
         if differences:
             mean = mean_and_error(differences)[0]
-            near = 0.1 if dataset_of(task) == "mnist" else 0.5
+            near = 0.1 if networks.dataset_of(task) == "mnist" else 0.5
             nystroem.check(mean > -near, f"{task}: {mean:+.2f}")
     return (
         groups.compare("Mercer is more accurate than the optimised map", MERCER, OPTIMIZED),
         groups.compare("Mercer is more accurate than random features", MERCER, RANDOM),
         nystroem,
         groups.compare(
-            "the optimised map takes longer to fit than Mercer", OPTIMIZED, MERCER, fit_seconds
+            "the optimised map takes longer to fit than Mercer",
+            OPTIMIZED,
+            MERCER,
+            fit_seconds,
         ),
     )
 
@@ -144,7 +136,7 @@ def _noise(results: Sequence[Result]) -> str:
     scores: dict[str, list[float]] = {}
     images: dict[str, int] = {}
     for result in results:
-        dataset, most = dataset_of(result.cell.task), result.cell.max_train
+        dataset, most = networks.dataset_of(result.cell.task), result.cell.max_train
         scores.setdefault(dataset, []).append(result.score)
         images[dataset] = TEST_IMAGES if most is None else min(most // 2, TEST_IMAGES)
     parts = []
@@ -159,7 +151,7 @@ def _distinct(values: Sequence[float]) -> Value:
     return Value(", ".join(f"{each:.3g}" for each in dict.fromkeys(values)), values[0])
 
 
-TABLE2 = make_study(
+TABLE2 = networks.make_study(
     ("mnist-gm", "mnist-pm", "mnist-pm1", "cifar-gm", "cifar-pm"),
     "mnist-pm",
     name="mukuta-table2",
