@@ -88,7 +88,7 @@ ROWS = "".join(f"{i % 5},{i % 2}\n" for i in range(40))
         ("rows.svm", "a b c\n", {}, "not in svmlight form"),
         ("rows.svm", "1 1:x\n", {}, "not in svmlight form"),
         ("rows.svm", "1 1:2\n" * 30, {"target": "y"}, "leave out --target"),
-        ("rows.npz", "no zip", {}, "not a npz file"),
+        ("rows.npz", "no zip", {}, "not an npz file"),
         ("rows.csv.gz", "not packed", {}, "cut short or damaged"),
         ("rows.parquet", "nothing", {}, "rows.parquet"),
     ],

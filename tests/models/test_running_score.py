@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
 
+from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.running_score import running_score
 
 
@@ -21,7 +22,7 @@ def in_pieces(score, truth, predicted, sizes=(1, 0, 40, 7)):
 )
 def test_classes(rng, measure, theirs):
     truth, predicted = rng.choice(3, p=[0.7, 0.2, 0.1], size=(2, 300))
-    score = in_pieces(running_score(measure, [0, 1, 2]), truth, predicted)
+    score = in_pieces(running_score(MEASURES[measure], [0, 1, 2]), truth, predicted)
     assert score.value() == pytest.approx(theirs(truth, predicted), rel=1e-12)
     assert score.n_rows == 300
     assert score.notes() == []
@@ -31,18 +32,19 @@ def test_classes(rng, measure, theirs):
 def test_numbers(rng, offset):
     truth = rng.normal(size=300) + offset
     predicted = truth + rng.normal(scale=0.3, size=300)
-    score = in_pieces(running_score("R2"), truth, predicted)
+    score = in_pieces(running_score(MEASURES["R2"]), truth, predicted)
     assert score.value() == pytest.approx(r2_score(truth, predicted), abs=1e-9)
 
 
 def test_no_score():
-    assert running_score("R2").value() is None
-    assert running_score("accuracy", [0, 1]).value() is None
-    assert running_score("magic") is None
-    constant = running_score("R2")
+    assert running_score(MEASURES["R2"]).value() is None
+    assert running_score(MEASURES["accuracy"], [0, 1]).value() is None
+    whole = Measure("median", "", classes=False, score=lambda y, predicted: 0.0)
+    assert running_score(whole) is None
+    constant = running_score(MEASURES["R2"])
     constant.add(np.full(3, 0.1), np.zeros(3))
     assert constant.value() is None
-    text = running_score("R2")
+    text = running_score(MEASURES["R2"])
     text.add(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     text.add(np.array(["x"], object), np.array([1.0]))
     assert text.value() is None

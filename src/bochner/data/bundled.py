@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,37 +16,26 @@ from bochner.data.toys import windmill
 
 @dataclass(frozen=True)
 class Bundled:
-    """A dataset that can be had at any time.
+    """A dataset that is always there: what gives its rows and labels, and what rows look like."""
 
-    Parameters
-    ----------
-    load : callable
-        Gives rows and labels.
-    image_shape : tuple (height, width, channels) or None
-        What every row is an image of.
-    """
-
-    load: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
-    image_shape: Shape | None = None
+    load: Callable[[], tuple[Any, Any]]
+    image_shape: Shape | None = None  # of every row, where it is an image
 
 
-def _scikit_learn(loader: str) -> Callable[[], tuple[NDArray[Any], NDArray[Any]]]:
-    def load() -> tuple[NDArray[Any], NDArray[Any]]:
-        from sklearn import datasets
+def _load_from_scikit_learn(loader: str) -> tuple[Any, Any]:
+    from sklearn import datasets
 
-        X, y = getattr(datasets, loader)(return_X_y=True)
-        return X, y
-
-    return load
+    X, y = getattr(datasets, loader)(return_X_y=True)
+    return X, y
 
 
 BUNDLED: dict[str, Bundled] = {
-    "digits": Bundled(_scikit_learn("load_digits"), (8, 8, 1)),
-    "breast-cancer": Bundled(_scikit_learn("load_breast_cancer")),
-    "wine": Bundled(_scikit_learn("load_wine")),
-    "iris": Bundled(_scikit_learn("load_iris")),
-    "diabetes": Bundled(_scikit_learn("load_diabetes")),
-    "windmill": Bundled(lambda: windmill(2000, random_state=0)),
+    "digits": Bundled(partial(_load_from_scikit_learn, "load_digits"), (8, 8, 1)),
+    "breast-cancer": Bundled(partial(_load_from_scikit_learn, "load_breast_cancer")),
+    "wine": Bundled(partial(_load_from_scikit_learn, "load_wine")),
+    "iris": Bundled(partial(_load_from_scikit_learn, "load_iris")),
+    "diabetes": Bundled(partial(_load_from_scikit_learn, "load_diabetes")),
+    "windmill": Bundled(partial(windmill, 2000, random_state=0)),
 }
 
 

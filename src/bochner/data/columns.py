@@ -8,8 +8,8 @@ from typing import Any, Literal
 Kind = Literal["number", "category", "date", "text", "constant"]
 USED_KINDS: tuple[Kind, ...] = ("number", "category", "date")  # others cannot help
 
-MOST_CATEGORIES = 50  # different values, above which text may be no category
-_LOOKED_AT = 1000  # values that dates are recognised by
+MOST_CATEGORIES = 50  # different values, above which text may not be a category
+_INSPECTED = 1000  # values that dates are recognised by
 
 
 def column_kinds(X: Any) -> dict[Any, Kind]:
@@ -58,26 +58,14 @@ def _kind(column: Any) -> Kind:
 
 def _says_dates(values: Any) -> bool:
     """Whether text is dates: digits first, and read as dates without exception."""
-    sample = values.iloc[:_LOOKED_AT].astype(str)
+    sample = values.iloc[:_INSPECTED].astype(str)
     if not sample.str.match(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
         return False
     return bool(parse_times(sample, day_comes_first(sample)).notna().all())
 
 
 def parse_times(column: Any, day_first: bool) -> Any:
-    """Points in time, missing where a value is none.
-
-    Parameters
-    ----------
-    column : Series
-        Times, or text that says times.
-    day_first : bool
-        Whether the day comes before the month; see :func:`day_comes_first`.
-
-    Returns
-    -------
-    Series of times in UTC
-    """
+    """Times in UTC out of a Series of times or text, missing where a value is neither."""
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -89,6 +77,6 @@ def parse_times(column: Any, day_first: bool) -> Any:
 
 def day_comes_first(column: Any) -> bool:
     """Whether more of the first values are dates when the day comes before the month."""
-    sample = column.dropna().iloc[:_LOOKED_AT]
+    sample = column.dropna().iloc[:_INSPECTED]
     by_day, by_month = (parse_times(sample, first).notna().sum() for first in (True, False))
     return bool(by_day > by_month)

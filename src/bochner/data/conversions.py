@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import gen_batches
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -24,24 +26,8 @@ SIDE = 32  # pixels of an image of CIFAR
 SHEET = 50  # images per row and column of a sheet
 _ORIENTATIONS, _CELL = 8, 4
 
-# In the order of the file; what is counted there comes first in the array.
-_ADULT_COLUMNS = {
-    "age": True,
-    "workclass": False,
-    "fnlwgt": True,
-    "education": False,
-    "education-num": True,
-    "marital-status": False,
-    "occupation": False,
-    "relationship": False,
-    "race": False,
-    "sex": False,
-    "capital-gain": True,
-    "capital-loss": True,
-    "hours-per-week": True,
-    "native-country": False,
-    "income": False,
-}
+_ADULT_NUMBERS = [0, 2, 4, 10, 11, 12]  # the columns that are counted
+_ADULT_CATEGORIES = [1, 3, 5, 6, 7, 8, 9, 13]
 
 
 def mnist(images: Path, labels: Path, test_images: Path, test_labels: Path) -> Arrays:
@@ -59,7 +45,7 @@ def svmlight_parts(train: Path, test: Path, n_features: int, dtype: Any) -> Arra
     """A training and a test file in LIBSVM's format, dense; labels -1 and +1 become int8."""
     arrays: Arrays = {}
     for part, path in (("train", train), ("test", test)):
-        X, y = _svmlight(path, n_features)
+        X, y = _svmlight(str(path), n_features)
         signs = np.isin(y, (-1, 1)).all()
         arrays[f"X_{part}"] = X.toarray().astype(dtype)
         arrays[f"y_{part}"] = y.astype(np.int8 if signs else np.float32)
@@ -68,7 +54,7 @@ def svmlight_parts(train: Path, test: Path, n_features: int, dtype: Any) -> Arra
 
 def svmlight_numbers(path: Path, n_features: int) -> Arrays:
     """One file in LIBSVM's format with numbers to predict, dense float32."""
-    X, y = _svmlight(path, n_features)
+    X, y = _svmlight(str(path), n_features)
     return {"X": X.toarray().astype(np.float32), "y": y.astype(np.float32)}
 
 
@@ -82,22 +68,13 @@ def adult(archive: Path) -> Arrays:
     with zipfile.ZipFile(archive) as files:
         for name in ("adult.data", "adult.test"):
             with TextIOWrapper(files.open(name)) as text:
-                rows = [row for row in csv.reader(text) if len(row) == len(_ADULT_COLUMNS)]
-            parts.append({name: [row[k] for row in rows] for k, name in enumerate(_ADULT_COLUMNS)})
-    numbers = [name for name, number in _ADULT_COLUMNS.items() if number]
-    columns = [[np.array(part[name], dtype=np.int32) for name in numbers] for part in parts]
-    for name, number in _ADULT_COLUMNS.items():
-        if number or name == "income":
-            continue
-        for value in sorted({value for part in parts for value in part[name]}):
-            for part, found in zip(parts, columns, strict=True):
-                found.append(np.array([v == value for v in part[name]], dtype=np.int32))
-    X, X_test = (np.column_stack(found) for found in columns)
-    y, y_test = (
-        np.where([">50K" in value for value in part["income"]], 1, -1).astype(np.int8)
-        for part in parts
-    )
-    return {"X_train": X, "y_train": y, "X_test": X_test, "y_test": y_test}
+                parts.append(np.array([row for row in csv.reader(text) if len(row) == 15]))
+    values, n = np.concatenate(parts), len(parts[0])
+    encoder = OneHotEncoder(sparse_output=False, dtype=np.int32)
+    categories = encoder.fit_transform(values[:, _ADULT_CATEGORIES])
+    X = np.hstack([values[:, _ADULT_NUMBERS].astype(np.int32), categories])
+    y = np.where([">50K" in value for value in values[:, -1]], 1, -1).astype(np.int8)
+    return {"X_train": X[:n], "y_train": y[:n], "X_test": X[n:], "y_test": y[n:]}
 
 
 def internet_ads(archive: Path) -> Arrays:
@@ -146,10 +123,6 @@ def cadata(folder: Path) -> Arrays:
 def california(X: NDArray[Any], y: NDArray[Any]) -> Arrays:
     """The original columns of scikit-learn's version: totals for averages, dollars for 100000.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.data.conversions import california
     >>> averages = np.array([[8.3252, 41, 880 / 126, 129 / 126, 322, 322 / 126, 37.88, -122.23]])
     >>> california(averages, np.array([4.526]))["X"][0, 2:6]
     array([880., 129., 322., 126.], dtype=float32)
@@ -172,8 +145,8 @@ def cifar10_sheets(archive: Path, part: str) -> Arrays:
         raise ImportError("CIFAR-10 is stored as pictures: install Pillow to write it.") from None
     images, labels = cifar_images(archive, part)
     arrays: Arrays = {"labels": labels, "grid": np.array([SHEET, SHEET])}
-    for number, start in enumerate(range(0, len(images), SHEET**2)):
-        sheet = images[start : start + SHEET**2].reshape(SHEET, SHEET, SIDE, SIDE, 3)
+    for number, rows in enumerate(gen_batches(len(images), SHEET**2)):
+        sheet = images[rows].reshape(SHEET, SHEET, SIDE, SIDE, 3)
         pixels = sheet.transpose(0, 2, 1, 3, 4).reshape(SHEET * SIDE, SHEET * SIDE, 3)
         file = BytesIO()
         Image.fromarray(pixels).save(file, format="PNG")
@@ -198,40 +171,31 @@ def cifar_images(archive: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[n
     """
     stem = {"train": "data_batch", "test": "test_batch"}[part]
     with tarfile.open(archive) as files:
-        names = sorted(
-            name
-            for name in files.getnames()
-            if Path(name).suffix == ".bin" and Path(name).stem.startswith(stem)
-        )
-        if not names:
-            raise ValueError(f"{archive.name} has no files of images to {part}.")
+        names = [Path(name) for name in sorted(files.getnames())]
         parts = []
         for name in names:
-            member = files.extractfile(name)
-            assert member is not None
-            parts.append(np.frombuffer(member.read(), dtype=np.uint8))
+            if name.suffix == ".bin" and name.stem.startswith(stem):
+                member = files.extractfile(str(name))
+                assert member is not None
+                parts.append(np.frombuffer(member.read(), dtype=np.uint8))
+    if not parts:
+        raise ValueError(f"{archive.name} has no files of images to {part}.")
     records = np.concatenate(parts).reshape(-1, 1 + 3 * SIDE**2)
     images = records[:, 1:].reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
     return np.ascontiguousarray(images), records[:, 0].copy()
 
 
-def oriented_gradients(images: NDArray[np.uint8], block: int = 5000) -> NDArray[np.float64]:
+def oriented_gradients(images: NDArray[np.uint8]) -> NDArray[np.float64]:
     r"""Histograms of oriented gradients: 8 orientations in cells of 4 x 4 pixels.
 
     The gradient of the grey image is a central difference, zero at the border. A cell's histogram
     adds the gradients' lengths by their direction, up to sign, and is divided by its sum.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.data.conversions import oriented_gradients
     >>> ramp = np.tile(np.arange(32, dtype=np.uint8)[None, :, None], (32, 1, 3))
     >>> oriented_gradients(ramp[None]).reshape(8, 8, 8)[4, 4].round(2)
     array([1., 0., 0., 0., 0., 0., 0., 0.])
     """
-    return np.concatenate(
-        [_oriented(images[start : start + block]) for start in range(0, len(images), block)]
-    )
+    return np.concatenate([_oriented(images[rows]) for rows in gen_batches(len(images), 5000)])
 
 
 def _oriented(images: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -266,7 +230,5 @@ def _idx(path: Path) -> NDArray[np.uint8]:
 def _svmlight(file: Any, n_features: int) -> tuple[Any, NDArray[np.float64]]:
     from sklearn.datasets import load_svmlight_file
 
-    X, y = load_svmlight_file(
-        file if isinstance(file, BytesIO) else str(file), n_features=n_features
-    )
+    X, y = load_svmlight_file(file, n_features=n_features)
     return X, y

@@ -24,9 +24,6 @@ _COLOURS = (1, 3, 4)  # channels: grey, three colours, and how opaque
 def parse_image_shape(text: str | None) -> ImageShape:
     """The shape that a user wrote: ``28x28``, ``32x32x3``, ``none``; nothing is ``"auto"``.
 
-    Examples
-    --------
-    >>> from bochner.data.images import parse_image_shape
     >>> parse_image_shape("28x28"), parse_image_shape("32 x 32 x 3"), parse_image_shape("none")
     ((28, 28, 1), (32, 32, 3), None)
     """
@@ -49,9 +46,6 @@ def parse_image_shape(text: str | None) -> ImageShape:
 def shape_text(shape: Shape) -> str:
     """A shape as people write it.
 
-    Examples
-    --------
-    >>> from bochner.data.images import shape_text
     >>> shape_text((28, 28, 1)), shape_text((32, 32, 3))
     ('28 x 28', '32 x 32 x 3')
     """
@@ -62,26 +56,10 @@ def flatten_images(X: Any, wanted: ImageShape = "auto") -> tuple[Any, Shape | No
     """Arrays of more than two dimensions as flat rows, and the shape of the images they were.
 
     Three dimensions are grey images, four have channels at the end, or right after the number of
-    the image where only that makes sense: then they are moved to the end.
+    the image where only that makes sense: then they are moved to the end, unless `wanted` says
+    otherwise. The shape is None where these are not images: other numbers of dimensions, a side
+    below 4, or a `wanted` of None.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, ...)
-        Any array of at least two dimensions.
-    wanted : shape, "auto" or None, default="auto"
-        What the user says. Channels are not moved away from where this shape has them.
-
-    Returns
-    -------
-    X : ndarray of shape (n, d)
-    shape : tuple or None
-        Height, width, channels; None where these are no images: other numbers of dimensions, a
-        side below 4, or a `wanted` of None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.data.images import flatten_images
     >>> rows, shape = flatten_images(np.zeros((10, 3, 8, 6), np.uint8))
     >>> rows.shape, shape
     ((10, 144), (8, 6, 3))
@@ -99,30 +77,19 @@ def flatten_images(X: Any, wanted: ImageShape = "auto") -> tuple[Any, Shape | No
 
 
 def check_image_shape(X: Any, shape: Shape, name: str) -> Any:
-    """Rows of numbers that have as many columns as images of this shape.
+    """Rows of numbers with as many columns as images of this shape, or a TableError.
 
-    Parameters
-    ----------
-    X : DataFrame, array or CSR matrix of shape (n, d)
-        Rows. A sparse matrix may be narrower: what is missing at the end is zero.
-    shape : tuple
-        Height, width, channels.
-    name : str
-        Of the data, for the message.
-
-    Raises
-    ------
-    TableError
-        Where the number of columns is another one, or a column does not hold numbers.
+    A sparse matrix may be narrower: what is missing at the end is zero.
     """
-    wanted, found = math.prod(shape), X.shape[1]
-    if hasattr(X, "toarray") and found < wanted:
+    wanted, n_columns = math.prod(shape), X.shape[1]
+    if hasattr(X, "toarray") and n_columns < wanted:
         X = X.copy()
         X.resize(X.shape[0], wanted)
         return X
-    if wanted != found:
+    if wanted != n_columns:
         raise TableError(
-            f"images of {shape_text(shape)} have {wanted} numbers, but {name} has {found} columns."
+            f"images of {shape_text(shape)} have {wanted} numbers, but {name} has {n_columns} "
+            "columns."
         )
     if hasattr(X, "iloc"):
         from pandas.api.types import is_numeric_dtype

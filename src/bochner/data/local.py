@@ -29,9 +29,8 @@ training rows say.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,8 @@ PAIRS: dict[str, tuple[str, int, int]] = {
 IMAGES = ("mnist", "cifar10")
 # name: file
 REGRESSION = {"cadata": "cadata.npz", "cpusmall": "cpusmall.npz"}
-_FOUR_ARRAYS = ("X_train", "y_train", "X_test", "y_test")
+_UNITS = {"mnist.npz": 255}  # what grey levels are divided by
+_PARTS = ("X_train", "y_train", "X_test", "y_test")
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,7 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where :mod:`bochner.data.download` keeps files.
-
-    What ``BOCHNER_CACHE`` names, or ``bochner`` in the user's cache folder.
-    """
+    """What ``BOCHNER_CACHE`` names, or ``bochner`` in the user's cache folder."""
     value = os.environ.get(CACHE_VARIABLE)
     if value:
         return Path(value).expanduser()
@@ -162,15 +159,14 @@ def load_pair(name: str) -> LocalDataset:
     if name not in PAIRS:
         raise ValueError(f"unknown pair {name!r}; there are {', '.join(PAIRS)}.")
     file, first, second = PAIRS[name]
-    X, y, X_test, y_test = _read(file, *_FOUR_ARRAYS)
-    rows, test_rows = np.isin(y, (first, second)), np.isin(y_test, (first, second))
-    y, y_test = y[rows], y_test[test_rows]
-    for wanted in (first, second):
-        if wanted not in y or wanted not in y_test:
-            raise ValueError(f"{file} lacks rows of class {wanted}, to train or to test on.")
-    X, X_test = _centred(X[rows], X_test[test_rows], 255 if file == "mnist.npz" else 1)
-    signs, test_signs = (np.where(labels == second, 1, -1) for labels in (y, y_test))
-    return LocalDataset(name, X, signs, X_test, test_signs)
+    data = _centred(name, file, (first, second))
+    signs = []
+    for labels in (data.y_train, data.y_test):
+        for wanted in (first, second):
+            if wanted not in labels:
+                raise ValueError(f"{file} lacks rows of class {wanted}, to train or to test on.")
+        signs.append(np.where(labels == second, 1, -1))
+    return replace(data, y_train=signs[0], y_test=signs[1])
 
 
 def load_mnist() -> LocalDataset:
@@ -178,9 +174,7 @@ def load_mnist() -> LocalDataset:
 
     Pixels are divided by 255, and the mean of the training rows is subtracted. float32.
     """
-    X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
-    X, X_test = _centred(X, X_test, 255)
-    return LocalDataset("mnist", X, y.astype(np.int64), X_test, y_test.astype(np.int64))
+    return _centred("mnist", "mnist.npz", range(10))
 
 
 def load_cifar10_hog() -> LocalDataset:
@@ -189,9 +183,7 @@ def load_cifar10_hog() -> LocalDataset:
     50000 rows to train, 10000 to test, 512 columns. The mean of the training rows is subtracted.
     float32.
     """
-    X, y, X_test, y_test = _read("cifar10_hog.npz", *_FOUR_ARRAYS)
-    X, X_test = _centred(X, X_test, 1)
-    return LocalDataset("cifar10_hog", X, y.astype(np.int64), X_test, y_test.astype(np.int64))
+    return _centred("cifar10_hog", "cifar10_hog.npz", range(10))
 
 
 def load_images(name: str) -> LocalDataset:
@@ -211,7 +203,7 @@ def load_images(name: str) -> LocalDataset:
     if name not in IMAGES:
         raise ValueError(f"unknown images {name!r}; there are {', '.join(IMAGES)}.")
     if name == "mnist":
-        X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
+        X, y, X_test, y_test = _read("mnist.npz", *_PARTS)
         X, X_test = X.reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
     else:
         X, y = read_sheets("cifar10_train.npz")
@@ -255,7 +247,7 @@ def load_yearmsd() -> LocalDataset:
 
     463715 rows to train and 51630 to test, as they are in the file; targets are float64.
     """
-    X, y, X_test, y_test = _read("yearmsd.npz", *_FOUR_ARRAYS)
+    X, y, X_test, y_test = _read("yearmsd.npz", *_PARTS)
     return LocalDataset("yearmsd", X, y.astype(np.float64), X_test, y_test.astype(np.float64))
 
 
@@ -287,10 +279,9 @@ def read_sheets(file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         raise ImportError(f"{file} holds pictures: install Pillow to read it.") from None
     labels, (rows, columns) = _read(file, "labels", "grid")
     with np.load(_path(file)) as archive:
-        names = sorted(name for name in archive if name.startswith("sheet"))
-        pictures = [np.asarray(Image.open(BytesIO(archive[name].tobytes()))) for name in names]
+        sheets = [archive[name].tobytes() for name in sorted(archive) if name.startswith("sheet")]
     images = []
-    for picture in pictures:
+    for picture in (np.asarray(Image.open(BytesIO(sheet))) for sheet in sheets):
         if picture.ndim != 3 or picture.shape[:2] != (rows * 32, columns * 32):
             raise ValueError(
                 f"{file} has a sheet of shape {picture.shape}, not of {rows} x {columns} images."
@@ -300,10 +291,15 @@ def read_sheets(file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     return np.concatenate(images), labels
 
 
-def _centred(X: Any, X_test: Any, unit: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    X, X_test = X.astype(np.float32) / unit, X_test.astype(np.float32) / unit
+def _centred(name: str, file: str, classes: Iterable[int]) -> LocalDataset:
+    """Rows of some classes in float32, less the mean of those to train on."""
+    X, y, X_test, y_test = _read(file, *_PARTS)
+    wanted, unit = list(classes), _UNITS.get(file, 1)
+    kept, test_kept = np.isin(y, wanted), np.isin(y_test, wanted)
+    X, X_test = X[kept].astype(np.float32) / unit, X_test[test_kept].astype(np.float32) / unit
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
-    return X - mean, X_test - mean
+    y, y_test = y[kept].astype(np.int64), y_test[test_kept].astype(np.int64)
+    return LocalDataset(name, X - mean, y, X_test - mean, y_test)
 
 
 def _signs(y: Any) -> NDArray[np.int64]:
@@ -314,10 +310,9 @@ def _signs(y: Any) -> NDArray[np.int64]:
 
 
 def _two_parts(name: str) -> LocalDataset:
-    X, y, X_test, y_test = _read(f"{name}.npz", *_FOUR_ARRAYS)
-    return LocalDataset(
-        name, X.astype(np.float64), _signs(y), X_test.astype(np.float64), _signs(y_test)
-    )
+    X, y, X_test, y_test = _read(f"{name}.npz", *_PARTS)
+    X, X_test = X.astype(np.float64), X_test.astype(np.float64)
+    return LocalDataset(name, X, _signs(y), X_test, _signs(y_test))
 
 
 def _ads(name: str) -> LocalDataset:
@@ -347,16 +342,13 @@ def _farm(name: str) -> LocalDataset:
     return LocalDataset(name, X, _signs(y))
 
 
-def _mnist(name: str, low: int, high: int) -> LocalDataset:
-    X, y, X_test, y_test = _read("mnist.npz", *_FOUR_ARRAYS)
-    parts = [
-        rows[digits == digit]
-        for digit in (low, high)
-        for rows, digits in ((X, y), (X_test, y_test))
-    ]
-    n_low = len(parts[0]) + len(parts[1])
-    pool = np.concatenate(parts).astype(np.float64) / 255
-    return LocalDataset(name, pool, np.where(np.arange(len(pool)) < n_low, -1, 1))
+def _digits(name: str) -> LocalDataset:
+    file, low, high = PAIRS[name]
+    X, y, X_test, y_test = _read(file, *_PARTS)
+    digits = np.concatenate([y, y_test])
+    order = np.concatenate([np.flatnonzero(digits == digit) for digit in (low, high)])
+    pool = np.concatenate([X, X_test])[order].astype(np.float64) / _UNITS[file]
+    return LocalDataset(name, pool, np.where(digits[order] == high, 1, -1))
 
 
 _LOADERS: dict[str, Callable[[str], LocalDataset]] = {
@@ -367,8 +359,8 @@ _LOADERS: dict[str, Callable[[str], LocalDataset]] = {
     "covtype": _covtype,
     "farm": _farm,
     "ijcnn1": _two_parts,
-    "mnist17": partial(_mnist, low=1, high=7),
-    "mnist49": partial(_mnist, low=4, high=9),
-    "mnist56": partial(_mnist, low=5, high=6),
+    "mnist17": _digits,
+    "mnist49": _digits,
+    "mnist56": _digits,
 }
 LOCAL = tuple(_LOADERS)

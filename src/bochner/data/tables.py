@@ -36,7 +36,6 @@ class Table:
     Attributes
     ----------
     name : str
-        Of the data.
     X : DataFrame, ndarray or CSR matrix of shape (n, d)
         Rows: a DataFrame where columns have names and types, otherwise an array, or a CSR matrix.
     y : ndarray of shape (n,)
@@ -85,16 +84,16 @@ def read_table(
         :data:`bochner.data.formats.FORMATS` (text also with .gz).
     target : str, optional
         The target column, by name or by position (1 is the first, -1 the last). By default the
-        last column. In a npz file, the name of the array of labels.
+        last column. In an npz file, the name of the array of labels.
     task : {"auto", "classification", "regression"}, default="auto"
         What the target is; see :func:`bochner.data.labels.recognise_task`.
     max_rows : int, optional
-        Of more rows than this, so many are drawn at random.
+        Of more rows than this, this many are drawn at random.
     random_state : int, default=0
         Decides which.
     image_shape : tuple (height, width, channels), "auto" or None, default="auto"
         What every row is an image of. ``"auto"``: what the data are known to be, that is the
-        digits and arrays of three or four dimensions in a npz file. None: no images.
+        digits and arrays of three or four dimensions in an npz file. None: no images.
 
     Returns
     -------
@@ -133,29 +132,10 @@ def read_table(
 def stream_table(source: str | Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
     """Rows to predict, piece by piece: what is in memory does not grow with most formats.
 
-    Parameters
-    ----------
-    source : str or Path
-        As for :func:`read_table`; the target may be missing.
-    expected : Expected
-        What the model expects of the rows.
-    notes : list of str
-        Sentences for the user are added to it, the last of them with the last piece.
+    The source is that of :func:`read_table`, but the target may be missing: labels are None, or
+    missing in some rows. Sentences for the user are added to `notes`, the last of them with the
+    last piece. A file that does not exist or cannot be used is a TableError in one line.
 
-    Yields
-    ------
-    X : DataFrame, ndarray or CSR matrix
-    y : Series or ndarray, or None
-        Labels, where they are there; some may be missing.
-
-    Raises
-    ------
-    TableError
-        In one line, when there is no such file, or it cannot be used.
-
-    Examples
-    --------
-    >>> from bochner.data.tables import Expected, stream_table
     >>> [(X.shape, y.shape) for X, y in stream_table("iris", Expected(), [])]
     [((150, 4), (150,))]
     """
@@ -182,25 +162,22 @@ def _finish(
     name: str, contents: Contents, task: str, image_shape: ImageShape, is_file: bool
 ) -> Table:
     """The target made labels or numbers; rows that cannot be used left out."""
-    X, target, notes = contents.X, contents.target, list(contents.notes)
-    y = contents.y
+    X, y, target, notes = contents.X, contents.y, contents.target, list(contents.notes)
     y = labels.column_values(y, target) if hasattr(y, "iloc") else np.asarray(y)
     if y.dtype.kind not in "fiubUO":
         raise TableError(f"the target holds {y.dtype}: numbers or text are needed.")
-    if y.dtype.kind == "f":
-        finite = np.isfinite(y)
-        if not finite.all():
-            notes.append(labels.without_target_note(int((~finite).sum())))
-            X, y = X[finite], y[finite]
+    if y.dtype.kind == "f" and not (finite := np.isfinite(y)).all():
+        notes.append(labels.without_target_note(int((~finite).sum())))
+        X, y = X[finite], y[finite]
     if len(y) < FEWEST_ROWS:
         raise TableError(
             f"{name} has {counted(len(y), 'row')} with a target; at least {FEWEST_ROWS} are "
             "needed."
         )
-    found = labels.recognise_task(y) if task == "auto" else task
+    chosen = labels.recognise_task(y) if task == "auto" else task
     if task == "auto" and is_file:
-        notes += labels.task_notes(y, found)
-    if found == "regression":
+        notes += labels.task_notes(y, chosen)
+    if chosen == "regression":
         y = labels.numbers(y, target)
     else:
         X, y = labels.classes(X, y, notes)
@@ -210,7 +187,7 @@ def _finish(
     shape = contents.image_shape if image_shape == "auto" else image_shape
     if shape is not None:
         X = check_image_shape(X, shape, name)
-    return Table(name, X, y, found, target, contents.n_rows_in_file, tuple(notes), shape)
+    return Table(name, X, y, chosen, target, contents.n_rows_in_file, tuple(notes), shape)
 
 
 def _finite(name: str, X: Any, notes: list[str]) -> Any:

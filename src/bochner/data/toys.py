@@ -31,16 +31,14 @@ def windmill(
     arms : int, default=2
         k in the formula.
     twist : float, default=1.0
-        c in the formula; 0 are straight arms.
+        c in the formula; 0 gives straight arms.
     random_state : int, RandomState instance or None, default=None
         Draws the rows.
 
     Returns
     -------
     X : ndarray of shape (n, 2)
-        Rows.
-    y : ndarray of shape (n,)
-        -1 and +1.
+    y : ndarray of shape (n,), of -1 and +1
 
     Examples
     --------
@@ -49,8 +47,7 @@ def windmill(
     >>> y
     array([ 1, -1,  1,  1])
     """
-    _check_count("n", n)
-    _check_count("arms", arms)
+    _check_counts(n=n, arms=arms)
     random_state = check_random_state(random_state)
     radius = np.sqrt(random_state.uniform(size=n))  # uniform in area
     angle = random_state.uniform(-np.pi, np.pi, size=n)
@@ -83,10 +80,8 @@ def checkerboard_sphere(
 
     Returns
     -------
-    X : ndarray of shape (n, 3)
-        Rows of length 1.
-    y : ndarray of shape (n,)
-        -1 and +1.
+    X : ndarray of shape (n, 3), of rows of length 1
+    y : ndarray of shape (n,), of -1 and +1
 
     Examples
     --------
@@ -95,9 +90,7 @@ def checkerboard_sphere(
     >>> y
     array([ 1, -1,  1, -1])
     """
-    _check_count("n", n)
-    _check_count("a", a)
-    _check_count("b", b)
+    _check_counts(n=n, a=a, b=b)
     random_state = check_random_state(random_state)
     height = random_state.uniform(-1, 1, size=n)  # uniform on the sphere: Archimedes
     angle = random_state.uniform(-np.pi, np.pi, size=n)
@@ -107,6 +100,7 @@ def checkerboard_sphere(
     return X, np.where(field % 2 == 0, 1, -1)
 
 
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+def _check_counts(**counts: Any) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")

@@ -30,9 +30,12 @@ class Measure:
     classes : bool
         Whether it is for classes.
     score : callable
-        From targets and predictions to the score.
+        From targets and predictions, and optionally weights of the rows, to the score.
     balanced : bool
         Whether every class weighs the same, however many rows it has.
+    of_squares : callable or None
+        For numbers: the score from the sum of the squared errors and the sum of the squared
+        distances of the targets from their mean, which can be added up piece by piece.
 
     Examples
     --------
@@ -44,8 +47,9 @@ class Measure:
     name: str
     unit: str
     classes: bool
-    score: Callable[[Any, Any], float]
+    score: Callable[..., float]
     balanced: bool = False
+    of_squares: Callable[[float, float], float] | None = None
 
     @property
     def factor(self) -> float:
@@ -80,24 +84,28 @@ class Measure:
         return -_class_mean(y, losses) if self.balanced else -float(np.mean(losses))
 
 
-def _class_mean(y: NDArray[Any], values: NDArray[Any]) -> float:
+def _class_mean(y: NDArray[Any], values: NDArray[Any], weights: Any = None) -> float:
     """The mean over the classes of their own means."""
-    return float(np.mean([values[y == label].mean() for label in np.unique(y)]))
+    means = []
+    for label in np.unique(y):
+        rows = y == label
+        means.append(np.average(values[rows], weights=None if weights is None else weights[rows]))
+    return float(np.mean(means))
 
 
-def _accuracy(y: Any, predictions: Any) -> float:
-    return float(accuracy_score(y, predictions))
+def _accuracy(y: Any, predictions: Any, weights: Any = None) -> float:
+    return float(accuracy_score(y, predictions, sample_weight=weights))
 
 
-def _balanced_accuracy(y: Any, predictions: Any) -> float:
+def _balanced_accuracy(y: Any, predictions: Any, weights: Any = None) -> float:
     # scikit-learn's warns of classes that are predicted and not there
     y = np.asarray(y)
-    return _class_mean(y, (np.asarray(predictions) == y).astype(np.float64))
+    return _class_mean(y, (np.asarray(predictions) == y).astype(np.float64), weights)
 
 
-def _r2(y: Any, predictions: Any) -> float:
+def _r2(y: Any, predictions: Any, weights: Any = None) -> float:
     with np.errstate(all="ignore"):
-        return float(r2_score(y, predictions, force_finite=False))
+        return float(r2_score(y, predictions, sample_weight=weights, force_finite=False))
 
 
 MEASURES: dict[str, Measure] = {
@@ -105,7 +113,7 @@ MEASURES: dict[str, Measure] = {
     for measure in (
         Measure("accuracy", "%", True, _accuracy),
         Measure("balanced-accuracy", "%", True, _balanced_accuracy, balanced=True),
-        Measure("R2", "", False, _r2),
+        Measure("R2", "", False, _r2, of_squares=lambda errors, spread: 1 - errors / spread),
     )
 }
 

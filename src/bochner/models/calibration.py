@@ -23,26 +23,11 @@ Floats = NDArray[np.float64]
 
 
 def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
-    """The numbers that make probabilities of scores, as lists.
+    """The ``"coef"`` and ``"intercept"`` that turn scores into probabilities, as lists.
 
-    Parameters
-    ----------
-    scores : array of shape (n,) or (n, k)
-        Of rows that the model was not trained with.
-    y : array of shape (n,)
-        Their labels.
-    classes : array
-        All classes, in the order of the model.
+    `scores` and `y` are of rows that the model was not trained with. None where one of the
+    `classes` is missing among them.
 
-    Returns
-    -------
-    dict or None
-        ``"coef"`` and ``"intercept"``; None where a class is missing among these rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.models.calibration import fit_calibration, probabilities
     >>> scores, y = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 0, 1, 1])
     >>> calibration = fit_calibration(scores, y, [0, 1])
     >>> probabilities([0.0, 5.0], calibration).round(2)
@@ -52,30 +37,20 @@ def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
     y = np.asarray(y)
     if not np.isin(classes, y).all():
         return None
-    model = LogisticRegression(C=10.0, max_iter=1000).fit(_columns(scores), y)
+    model = LogisticRegression(C=10.0, max_iter=1000).fit(as_columns(scores), y)
     return {"coef": model.coef_.tolist(), "intercept": model.intercept_.tolist()}
 
 
 def probabilities(scores: Any, calibration: Mapping[str, Any]) -> Floats:
-    """Probabilities of the classes, one row for every row of scores.
-
-    Parameters
-    ----------
-    scores : array of shape (n,) or (n, k)
-    calibration : mapping
-        What :func:`fit_calibration` returned.
-
-    Returns
-    -------
-    array of shape (n, number of classes)
-    """
+    """Probabilities of the classes, of shape (n, n_classes), with :func:`fit_calibration`'s."""
     coef = np.asarray(calibration["coef"], np.float64)
-    logits = _columns(scores) @ coef.T + np.asarray(calibration["intercept"], np.float64)
+    logits = as_columns(scores) @ coef.T + np.asarray(calibration["intercept"], np.float64)
     if logits.shape[1] == 1:
         logits = np.hstack([np.zeros_like(logits), logits])
     return softmax(logits, axis=1)
 
 
-def _columns(scores: Any) -> Floats:
+def as_columns(scores: Any) -> Floats:
+    """Scores as float64 of shape (n, k), also those of two classes, which have shape (n,)."""
     scores = np.asarray(scores, np.float64)
     return scores[:, None] if scores.ndim == 1 else scores

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.data.tables import Expected, TableError, stream_table
-from bochner.models.calibration import probabilities
+from bochner.linear.scoring import MEASURES, Measure
+from bochner.models.calibration import as_columns, probabilities
 from bochner.models.files import Model
 from bochner.models.running_score import running_score
 
@@ -22,23 +23,12 @@ Extra = Literal["scores", "probabilities"] | None
 
 @dataclass
 class PredictionSummary:
-    """What there is to say after predicting.
+    """What there is to say after predicting."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Rows predicted.
-    notes : list of str
-        Sentences for the user, each once.
-    unseen : dict
-        For each category, rows with a value that was not there in training.
-    measure, score, n_scored
-        The score on the rows that have a target; None and 0 where there are none.
-    """
-
-    n_rows: int = 0
-    notes: list[str] = field(default_factory=list)
-    unseen: dict[str, int] = field(default_factory=dict)
+    n_rows: int = 0  # rows predicted
+    notes: list[str] = field(default_factory=list)  # sentences for the user, each once
+    unseen: dict[str, int] = field(default_factory=dict)  # rows with a new value, by category
+    # the score of the rows that have a target, if there are any
     measure: str | None = None
     score: float | None = None
     n_scored: int = 0
@@ -50,51 +40,17 @@ def predict_file(
     """Predict the rows of a file and write the predictions as CSV, one line per row.
 
     Rows are read and predictions written in pieces, so that a file may be larger than memory
-    (but for a npz file, whose arrays are read whole).
-
-    Parameters
-    ----------
-    model : Model
-        See :func:`bochner.models.files.load_model`.
-    source : str or Path
-        Data as for :func:`bochner.data.tables.read_table`, with or without the target.
-    file : binary file
-        Where the CSV goes.
-    extra : {None, "scores", "probabilities"}, default=None
-        What else to write for every row: a column for each class (for two classes one score).
-
-    Returns
-    -------
-    PredictionSummary
-
-    Raises
-    ------
-    TableError, SchemaError
-        In one line, where the file cannot be read or does not fit the model.
-
-    Examples
-    --------
-    >>> import io
-    >>> from bochner.data.tables import read_table
-    >>> from bochner.models.prediction import predict_file
-    >>> from bochner.models.files import Model
-    >>> from bochner.models.pipelines import make_model
-    >>> from bochner.models.schema import Schema
-    >>> X, y = read_table("iris").X, read_table("iris").y
-    >>> pipeline = make_model("MercerFeatures", X, y, "classification", width=15).fit(X, y)
-    >>> file = io.BytesIO()
-    >>> summary = predict_file(Model(pipeline, Schema.of(X), {}), "iris", file)
-    >>> file.getvalue().split()[:3]
-    [b'prediction', b'0', b'0']
-    >>> summary.n_rows, summary.score > 0.9
-    (150, True)
+    (but for an npz file, whose arrays are read whole). The target may be missing. `extra` is what
+    else to write for every row: a column for each class (for two classes one score). A file that
+    cannot be read, or does not fit the model, is a TableError or a SchemaError in one line.
     """
     import pandas as pd
 
     names, extra_values = _extra_columns(model, extra)
     summary, file_notes = PredictionSummary(), list[str]()
-    measure = model.details.get("measure") or ("R2" if model.task == "regression" else "accuracy")
-    score = running_score(measure, getattr(model.pipeline, "classes_", ()))
+    measure = _find_measure(model)
+    classes = getattr(model.pipeline, "classes_", ())
+    score = None if measure is None else running_score(measure, classes)
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text)
     writer.writerow(["prediction", *names])
@@ -116,12 +72,21 @@ def predict_file(
     if summary.n_rows == 0:
         raise TableError(f"the file {source} has no rows.")
     summary.notes += [note.rstrip(".") for note in file_notes]
-    if score is not None:
+    if measure is not None and score is not None:
         summary.notes += score.notes()
         summary.score = score.value()
-    if score is not None and summary.score is not None:
-        summary.measure, summary.n_scored = measure, score.n_rows
+        if summary.score is not None:
+            summary.measure, summary.n_scored = measure.name, score.n_rows
     return summary
+
+
+def _find_measure(model: Model) -> Measure | None:
+    """The measure that the model was trained for; by default the first that suits its task."""
+    name = model.details.get("measure")
+    if name:
+        return MEASURES.get(str(name))
+    is_class = model.task != "regression"
+    return next(measure for measure in MEASURES.values() if measure.classes == is_class)
 
 
 def _expected(model: Model) -> Expected:
@@ -146,13 +111,9 @@ def _extra_columns(
     decide, classes = model.pipeline.decision_function, list(model.pipeline.classes_)
     if extra == "scores":
         shown = classes[1:] if len(classes) == 2 else classes
-        return [f"score_{name}" for name in shown], lambda X: _as_columns(decide(X))
+        return [f"score_{name}" for name in shown], lambda X: as_columns(decide(X))
     calibration = model.details.get("calibration")
     if calibration is None:
         raise TableError("this model has no probabilities; use --scores.")
     names = [f"probability_{name}" for name in classes]
     return names, lambda X: probabilities(decide(X), calibration)
-
-
-def _as_columns(values: NDArray[Any]) -> NDArray[Any]:
-    return values[:, None] if values.ndim == 1 else values

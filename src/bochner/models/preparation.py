@@ -38,159 +38,21 @@ _DAY = 86_400e9  # nanoseconds
 _PIXEL_ROWS = 1000  # images looked at together
 
 
-class DaysSinceEpoch(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns of dates, or of text that says dates, as days since the first of January 1970.
-
-    What cannot be read as a date is missing, which is NaN.
-
-    Attributes
-    ----------
-    day_first_ : list of bool
-        Whether the day comes before the month: where only that makes sense of all rows.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bochner.models.preparation import DaysSinceEpoch
-    >>> DaysSinceEpoch().fit_transform(pd.DataFrame({"day": ["1970-01-02", "soon"]})).tolist()
-    [[1.0], [nan]]
-    """
+class _FrameTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Of the columns of a DataFrame, whatever they hold."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the order of day and month."""
-        import pandas as pd
-
-        validate_data(self, X, skip_check_array=True, reset=True)
-        frame = pd.DataFrame(X)
-        columns = (frame.iloc[:, column] for column in range(frame.shape[1]))
-        self.day_first_ = [day_comes_first(column) for column in columns]
+        """Remember the columns."""
+        self._frame(X, reset=True)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Days of every column, of shape (n, columns)."""
+    def _frame(self, X: Any, reset: bool = False) -> Any:
         import pandas as pd
 
-        check_is_fitted(self, "n_features_in_")
-        validate_data(self, X, skip_check_array=True, reset=False)
-        frame = pd.DataFrame(X)
-        days = [
-            _days(frame.iloc[:, column], first) for column, first in enumerate(self.day_first_)
-        ]
-        return np.column_stack(days) if days else np.empty((len(frame), 0))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-def _days(column: Any, day_first: bool) -> Any:
-    times = parse_times(column, day_first)
-    values = times.dt.tz_localize(None).astype("datetime64[ns]").astype("int64")
-    days = values.to_numpy() / _DAY
-    days[times.isna().to_numpy()] = np.nan
-    return days
-
-
-def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
-    """An unfitted transformer that makes numbers of rows like these.
-
-    Parameters
-    ----------
-    X : DataFrame, array or sparse matrix of shape (n, d)
-        Rows, looked at for the kinds of their columns.
-    image_shape : sequence of int or None, default=None
-        Given where the rows are images: then all columns are pixels, of one scale.
-
-    Returns
-    -------
-    transformer
-        For a DataFrame, one that finds its columns by name. Dense arrays are filled in and
-        standardised; sparse ones divided by the largest entry of each column, and stay sparse.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bochner.models.preparation import make_preparation
-    >>> X = pd.DataFrame({"size": [1.0, None, 3.0, 8.0], "colour": ["red", "red", "blue", "red"]})
-    >>> make_preparation(X).fit_transform(X).shape        # size, its gaps, two colours
-    (4, 4)
-    """
-    if image_shape is not None:
-        return PixelScaler()
-    if sparse.issparse(X):
-        return MaxAbsScaler()
-    if not hasattr(X, "iloc"):
-        return Pipeline(
-            [
-                ("fill", SimpleImputer(strategy="median", add_indicator=True)),
-                ("vary", VarianceThreshold()),
-                ("scale", StandardScaler()),
-            ]
-        )
-    return _prepare_columns(X)
-
-
-def _prepare_columns(X: Any) -> ColumnTransformer:
-    """For a DataFrame: to each column what its kind needs."""
-    kinds = column_kinds(X)
-    names = {kind: [name for name in kinds if kinds[name] == kind] for kind in USED_KINDS}
-    if not any(names.values()):
-        raise ValueError(
-            "there is no column to learn from: columns must hold numbers, dates or categories, "
-            f"and vary; got {listed(f'{name} ({kind})' for name, kind in kinds.items())}."
-        )
-    numbers = [
-        ("fill", SimpleImputer(strategy="median", add_indicator=True)),
-        ("scale", StandardScaler()),
-    ]
-    rarest = min(FEWEST_OF_A_CATEGORY, max(1, len(X) // 100))
-    encoder = OneHotEncoder(
-        handle_unknown="infrequent_if_exist",
-        min_frequency=rarest if rarest > 1 else None,
-        max_categories=MOST_CATEGORIES,
-    )
-    parts = [
-        ("numbers", Pipeline(numbers), names["number"]),
-        ("dates", Pipeline([("days", DaysSinceEpoch()), *numbers]), names["date"]),
-        (
-            "categories",
-            Pipeline([("text", CategoryNames()), ("columns", encoder)]),
-            names["category"],
-        ),
-    ]
-    width = len(kinds) + sum(min(X[name].nunique(), MOST_CATEGORIES) for name in names["category"])
-    return ColumnTransformer(
-        [part for part in parts if part[2]],
-        sparse_threshold=0.0 if width <= _DENSE_COLUMNS else 0.3,
-    )
-
-
-class CategoryNames(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns of categories as text; what is missing is a category of its own, ``"(missing)"``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bochner.models.preparation import CategoryNames
-    >>> CategoryNames().fit_transform(pd.DataFrame({"a": ["x", None, 3]})).tolist()
-    [['x'], ['(missing)'], ['3']]
-    """
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the columns; nothing is learned."""
-        validate_data(self, X, skip_check_array=True, reset=True)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Text of every column, an object array of shape (n, columns)."""
-        import pandas as pd
-
-        check_is_fitted(self, "n_features_in_")
-        validate_data(self, X, skip_check_array=True, reset=False)
-        frame = pd.DataFrame(X).astype(object)
-        return frame.map(str).where(frame.notna(), "(missing)").to_numpy(dtype=object)
+        if not reset:
+            check_is_fitted(self, "n_features_in_")
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        return pd.DataFrame(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -198,6 +60,53 @@ class CategoryNames(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+class DaysSinceEpoch(_FrameTransformer):
+    """Columns of dates, or of text that says dates, as days since the first of January 1970.
+
+    What cannot be read as a date is missing, which is NaN. The attribute `day_first_` says of each
+    column whether the day comes before the month: where only that makes sense of all rows.
+
+    >>> import pandas as pd
+    >>> DaysSinceEpoch().fit_transform(pd.DataFrame({"day": ["1970-01-02", "soon"]})).tolist()
+    [[1.0], [nan]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the order of day and month."""
+        frame = self._frame(X, reset=True)
+        self.day_first_ = [day_comes_first(column) for _, column in frame.items()]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Days of every column, of shape (n, columns)."""
+        frame = self._frame(X)
+        days = [
+            _days(column, first)
+            for (_, column), first in zip(frame.items(), self.day_first_, strict=True)
+        ]
+        return np.column_stack(days) if days else np.empty((len(frame), 0))
+
+
+def _days(column: Any, day_first: bool) -> Any:
+    times = parse_times(column, day_first)
+    values = times.dt.tz_localize(None).astype("datetime64[ns]").astype("int64")
+    return np.where(times.isna(), np.nan, values / _DAY)
+
+
+class CategoryNames(_FrameTransformer):
+    """Columns of categories as text; what is missing is a category of its own, ``"(missing)"``.
+
+    >>> import pandas as pd
+    >>> CategoryNames().fit_transform(pd.DataFrame({"a": ["x", None, 3]})).tolist()
+    [['x'], ['(missing)'], ['3']]
+    """
+
+    def transform(self, X: Any) -> Any:
+        """Text of every column, an object array of shape (n, columns)."""
+        frame = self._frame(X).astype(object)
+        return frame.map(str).where(frame.notna(), "(missing)").to_numpy(dtype=object)
 
 
 class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -208,18 +117,9 @@ class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     with the mean `m` of all pixels of all images and the root `s` of their mean squared distance
     to it. Pixels that hardly vary stay small, where a scale of their own would blow up their
     noise, and patterns stay what they are. No column is left out. Missing pixels become 0, the
-    mean; sparse rows become dense.
+    mean; sparse rows become dense. The attributes are `mean_` and `scale_`, which is 1 where all
+    pixels are the same.
 
-    Attributes
-    ----------
-    mean_ : float
-        The mean.
-    scale_ : float
-        What is divided by; 1 where all pixels are the same.
-
-    Examples
-    --------
-    >>> from bochner.models.preparation import PixelScaler
     >>> PixelScaler().fit_transform([[0, 0, 4], [0, 0, 8]]).round(2).tolist()
     [[-0.65, -0.65, 0.65], [-0.65, -0.65, 1.96]]
     """
@@ -268,6 +168,75 @@ def _dense(X: Any, dtype: Any, copy: bool = False) -> Any:
     return np.array(X, dtype=dtype, copy=True if copy else None)
 
 
+def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
+    """An unfitted transformer that makes numbers of rows like these.
+
+    Parameters
+    ----------
+    X : DataFrame, array or sparse matrix of shape (n, d)
+        Rows, looked at for the kinds of their columns.
+    image_shape : sequence of int or None, default=None
+        Given where the rows are images: then all columns are pixels, of one scale.
+
+    Returns
+    -------
+    transformer
+        For a DataFrame, one that finds its columns by name. Dense arrays are filled in and
+        standardised; sparse ones divided by the largest entry of each column, and stay sparse.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.preparation import make_preparation
+    >>> X = pd.DataFrame({"size": [1.0, None, 3.0, 8.0], "colour": ["red", "red", "blue", "red"]})
+    >>> make_preparation(X).fit_transform(X).shape        # size, its gaps, two colours
+    (4, 4)
+    """
+    if image_shape is not None:
+        return PixelScaler()
+    if sparse.issparse(X):
+        return MaxAbsScaler()
+    if not hasattr(X, "iloc"):
+        fill, scale = _fill_and_scale()
+        return Pipeline([fill, ("vary", VarianceThreshold()), scale])
+    return _prepare_columns(X)
+
+
+def _fill_and_scale() -> list[tuple[str, Any]]:
+    return [
+        ("fill", SimpleImputer(strategy="median", add_indicator=True)),
+        ("scale", StandardScaler()),
+    ]
+
+
+def _prepare_columns(X: Any) -> ColumnTransformer:
+    """For a DataFrame: to each column what its kind needs."""
+    kinds = column_kinds(X)
+    names = {kind: [name for name in kinds if kinds[name] == kind] for kind in USED_KINDS}
+    if not any(names.values()):
+        raise ValueError(
+            "there is no column to learn from: columns must hold numbers, dates or categories, "
+            f"and vary; got {listed(f'{name} ({kind})' for name, kind in kinds.items())}."
+        )
+    rarest = min(FEWEST_OF_A_CATEGORY, max(1, len(X) // 100))
+    encoder = OneHotEncoder(
+        handle_unknown="infrequent_if_exist",
+        min_frequency=rarest if rarest > 1 else None,
+        max_categories=MOST_CATEGORIES,
+    )
+    days, text = ("days", DaysSinceEpoch()), ("text", CategoryNames())
+    parts = [
+        ("numbers", Pipeline(_fill_and_scale()), names["number"]),
+        ("dates", Pipeline([days, *_fill_and_scale()]), names["date"]),
+        ("categories", Pipeline([text, ("columns", encoder)]), names["category"]),
+    ]
+    width = len(kinds) + sum(min(X[name].nunique(), MOST_CATEGORIES) for name in names["category"])
+    return ColumnTransformer(
+        [part for part in parts if part[2]],
+        sparse_threshold=0.0 if width <= _DENSE_COLUMNS else 0.3,
+    )
+
+
 def preparation_notes(X: Any, image_shape: Sequence[int] | None = None) -> tuple[str, ...]:
     """Sentences about what the preparation does that one might not expect.
 
@@ -292,21 +261,17 @@ def preparation_notes(X: Any, image_shape: Sequence[int] | None = None) -> tuple
     if not hasattr(X, "iloc"):
         return ()
     kinds = column_kinds(X)
-
-    def named(kind: Kind) -> list[str]:
-        return [str(name) for name in kinds if kinds[name] == kind]
-
+    sentences: dict[Kind, str] = {
+        "constant": "Left out because they do not vary",
+        "text": "Left out because most rows have a value of their own",
+        "date": "Dates made numbers, in days",
+        "category": "Categories made columns of zeros and ones",
+    }
     notes = []
-    if names := named("constant"):
-        notes.append(f"Left out because they do not vary: {listed(names)}.")
-    if names := named("text"):
-        notes.append(f"Left out because most rows have a value of their own: {listed(names)}.")
-    if names := named("date"):
-        notes.append(f"Dates made numbers, in days: {listed(names)}.")
-    if names := named("category"):
-        notes.append(f"Categories made columns of zeros and ones: {listed(names)}.")
+    for kind, sentence in sentences.items():
+        if names := [name for name in kinds if kinds[name] == kind]:
+            notes.append(f"{sentence}: {listed(names)}.")
     used = [name for name in kinds if kinds[name] in USED_KINDS]
-    gaps = [str(name) for name in used if X[name].isna().any()]
-    if gaps:
+    if gaps := [name for name in used if X[name].isna().any()]:
         notes.append(f"Missing values filled in, with a column that says where: {listed(gaps)}.")
     return tuple(notes)

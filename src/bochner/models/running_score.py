@@ -1,15 +1,16 @@
-"""Scores of predictions that come in pieces: sums are kept, the rows are not."""
+"""Scores of predictions that come in pieces: counts and sums are kept, the rows are not."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.linear.scoring import Measure
 from bochner.records.wording import counted
 
 
@@ -24,47 +25,44 @@ class RunningScore(ABC):
 
     @abstractmethod
     def value(self) -> float | None:
-        """The score of all rows so far; None where it cannot be told."""
+        """The score of all rows so far; None where there is none."""
 
     @abstractmethod
     def notes(self) -> list[str]:
         """Sentences for the user."""
 
 
-class _Accuracy(RunningScore):
-    """The share of labels that are right: of all rows, or the mean of the shares of each class."""
+class _ClassScore(RunningScore):
+    """Of classes: how often each label met each prediction says all that a measure looks at."""
 
-    def __init__(self, classes: Sequence[Any], balanced: bool) -> None:
+    def __init__(self, score: Callable[[Any, Any, Any], float], classes: Sequence[Any]) -> None:
+        self._score = score
         self._known = {_class_text(value) for value in classes}
-        self._balanced = balanced
-        self._rows: Counter[str] = Counter()
-        self._right: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
 
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
-        labels = [_class_text(value) for value in truth]
-        pairs = zip(labels, predicted, strict=True)
-        self._rows.update(labels)
-        self._right.update(label for label, found in pairs if label == _class_text(found))
-        self.n_rows += len(labels)
+        pairs = zip(map(_class_text, truth), map(_class_text, predicted), strict=True)
+        self._pairs.update(pairs)
+        self.n_rows += len(truth)
 
     def value(self) -> float | None:
         if not self.n_rows:
             return None
-        if not self._balanced:
-            return self._right.total() / self.n_rows
-        return float(np.mean([self._right[label] / n for label, n in self._rows.items()]))
+        truth, predicted = np.array(list(self._pairs)).T
+        return self._score(truth, predicted, np.array(list(self._pairs.values())))
 
     def notes(self) -> list[str]:
-        unknown = sum(count for label, count in self._rows.items() if label not in self._known)
+        unknown = sum(n for (label, _), n in self._pairs.items() if label not in self._known)
         verb = "is" if unknown == 1 else "are"
         note = f"{counted(unknown, 'row')} {verb} of classes that the model never saw"
         return [note] if unknown else []
 
 
-class _Determination(RunningScore):
-    """The coefficient of determination; squares around the mean are merged piece by piece."""
+class _NumberScore(RunningScore):
+    """Of numbers: squared errors, and squares around the mean that are merged piece by piece."""
 
-    def __init__(self) -> None:
+    def __init__(self, score: Callable[[float, float], float]) -> None:
+        self._score = score
         self._are_numbers = True
         self._mean = self._spread = self._errors = 0.0
         self._lowest, self._highest = np.inf, -np.inf
@@ -88,37 +86,27 @@ class _Determination(RunningScore):
 
     def value(self) -> float | None:
         varies = self._lowest < self._highest
-        return 1 - self._errors / self._spread if self._are_numbers and varies else None
+        return self._score(self._errors, self._spread) if self._are_numbers and varies else None
 
     def notes(self) -> list[str]:
         note = "the target of these rows does not hold numbers: no score"
         return [] if self._are_numbers else [note]
 
 
-def running_score(measure: str, classes: Sequence[Any] = ()) -> RunningScore | None:
-    """The score of a measure, without rows yet; None for a measure that is not known.
+def running_score(measure: Measure, classes: Sequence[Any] = ()) -> RunningScore | None:
+    """The score of a measure, without rows yet; None where it needs all rows at once.
 
-    Parameters
-    ----------
-    measure : {"accuracy", "balanced-accuracy", "R2"}
-    classes : sequence
-        Those that the model knows.
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from bochner.models.running_score import running_score
-    >>> score = running_score("R2")
+    >>> from bochner.linear.scoring import MEASURES
+    >>> score = running_score(MEASURES["R2"])
     >>> score.add(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     >>> score.add(np.array([3.0]), np.array([4.0]))
     >>> score.value()
     0.5
     """
-    if measure == "R2":
-        return _Determination()
-    if measure in ("accuracy", "balanced-accuracy"):
-        return _Accuracy(classes, balanced=measure == "balanced-accuracy")
-    return None
+    if measure.classes:
+        return _ClassScore(measure.score, classes)
+    return None if measure.of_squares is None else _NumberScore(measure.of_squares)
 
 
 def _class_text(value: Any) -> str:

@@ -25,22 +25,12 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """A column as the model was trained with it.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "category", "date", "text", "constant"}
-        See :func:`~bochner.data.columns.column_kinds`; text and constants are not used.
-    dtype : str
-        ``"bool"``, ``"number"``, ``"datetime"`` or ``"str"``.
-    values : tuple of str or None
-        The values of a category, so that new ones can be counted; None where there are very many.
-    """
+    """A column as the model was trained with it."""
 
     name: str
-    kind: Kind
-    dtype: str
+    kind: Kind  # see bochner.data.columns.column_kinds; text and constants are not used
+    dtype: str  # "bool", "number", "datetime" or "str"
+    # of a category, so that new ones can be counted; None where there are very many
     values: tuple[str, ...] | None = None
 
     @property
@@ -98,17 +88,17 @@ class Schema:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """The schema that :meth:`to_json` wrote; an error for anything else."""
-        n_columns, columns, is_sparse = (
-            document[name] for name in ("n_columns", "columns", "sparse")
-        )
+        n_columns, is_sparse = document["n_columns"], document["sparse"]
         if not isinstance(n_columns, int) or not isinstance(is_sparse, bool):
-            raise ValueError(f"n_columns={n_columns!r} and sparse={is_sparse!r} are no schema.")
-        if columns is None:
+            raise ValueError(f"n_columns={n_columns!r} and sparse={is_sparse!r} are not a schema.")
+        if document["columns"] is None:
             return cls(n_columns, None, is_sparse)
-        found = tuple(_read_column(**column) for column in columns)
-        if len(found) != n_columns or len({column.name for column in found}) != n_columns:
-            raise ValueError(f"a schema of {n_columns} columns lists {len(found)} or repeats one.")
-        return cls(n_columns, found, is_sparse)
+        columns = tuple(_read_column(**column) for column in document["columns"])
+        if not len(columns) == len({column.name for column in columns}) == n_columns:
+            raise ValueError(
+                f"a schema of {n_columns} columns lists {len(columns)} or repeats one."
+            )
+        return cls(n_columns, columns, is_sparse)
 
     def to_json(self) -> dict[str, Any]:
         """The schema as lists, numbers and strings."""
@@ -118,31 +108,19 @@ class Schema:
         """Rows as the model takes them, and what there is to tell the user.
 
         Columns with names may come in any order, and there may be more of them. A sparse matrix
-        may be wider or narrower: absent columns are zero.
-
-        Parameters
-        ----------
-        X : pandas table, array or sparse matrix
-
-        Returns
-        -------
-        X : of the same kind
-        notes : list of str
-
-        Raises
-        ------
-        SchemaError
-            Where a column is missing or holds what cannot be meant.
+        may be wider or narrower: absent columns are zero. A column that is missing, or that holds
+        what cannot be meant, is a SchemaError.
         """
         if self.columns is not None:
             return self._arrange_table(X)
         if hasattr(X, "columns"):
             return self._arrange_unnamed(X)
-        found = int(X.shape[1])
         if self.sparse:
             return _fit_width(X, self.n_columns)
-        if found != self.n_columns:
-            raise SchemaError(f"the model takes {self.n_columns} columns, the data have {found}")
+        if X.shape[1] != self.n_columns:
+            raise SchemaError(
+                f"the model takes {self.n_columns} columns, the data have {X.shape[1]}"
+            )
         return X, []
 
     def unseen(self, X: Any) -> dict[str, int]:
@@ -151,16 +129,13 @@ class Schema:
         for column in self.columns or ():
             if column.used and column.values is not None:
                 given = X[column.name].dropna().map(str)
-                new = int((~given.isin(column.values)).sum())
-                if new:
-                    counts[column.name] = new
-        return counts
+                counts[column.name] = int((~given.isin(column.values)).sum())
+        return {name: count for name, count in counts.items() if count}
 
     def text_columns(self) -> list[str]:
         """The columns that a text file should be read as text for, also where they are digits."""
-        return [
-            column.name for column in self.columns or () if column.used and column.dtype == "str"
-        ]
+        columns = self.columns or ()
+        return [column.name for column in columns if column.used and column.dtype == "str"]
 
     def _arrange_table(self, X: Any) -> tuple[Any, list[str]]:
         assert self.columns is not None
@@ -179,11 +154,11 @@ class Schema:
             raise SchemaError(f"the data have the column {_quoted(repeated)} more than once")
         known = {column.name for column in self.columns}
         more = [name for name in given.columns if name not in known]
-        notes = [f"columns that the model does not use were ignored: {_quoted(more)}"]
+        note = f"columns that the model does not use were ignored: {_quoted(more)}"
         rows = given[names].copy()
         for column in used:
             rows[column.name] = _as(column, rows[column.name])
-        return rows, notes if more else []
+        return rows, [note] if more else []
 
     def _arrange_unnamed(self, X: Any) -> tuple[Any, list[str]]:
         """A table for a model that was trained without names: by position."""
@@ -214,7 +189,7 @@ def _column(name: str, kind: Kind, values: Any) -> Column:
 
 def _read_column(name: str, kind: str, dtype: str, values: Sequence[Any] | None) -> Column:
     if not isinstance(name, str) or not isinstance(dtype, str) or kind not in get_args(Kind):
-        raise ValueError(f"{name!r} of kind {kind!r} and dtype {dtype!r} is no column.")
+        raise ValueError(f"{name!r} of kind {kind!r} and dtype {dtype!r} is not a column.")
     return Column(name, cast(Kind, kind), dtype, None if values is None else tuple(values))
 
 
@@ -224,7 +199,7 @@ def _as(column: Column, values: Any) -> Any:
 
     is_number = types.is_numeric_dtype(values.dtype)
     if column.kind == "number":
-        return _finite(values) if is_number else _numbers(column, values)
+        return _finite(values if is_number else _numbers(column, values))
     if column.kind == "date":
         return _dates(column, values)
     if is_number and not types.is_bool_dtype(values.dtype):
@@ -237,15 +212,14 @@ def _numbers(column: Column, values: Any) -> Any:
 
     if values.dtype.kind in "mM":
         raise _not(column, "numbers", values)
+    numbers = pd.to_numeric(values, errors="coerce")
     if column.dtype == "bool":
-        numbers = values.map(lambda value: _WORDS.get(str(value).strip().lower(), np.nan))
-        numbers = numbers.fillna(pd.to_numeric(values, errors="coerce")).astype(np.float64)
-    else:
-        numbers = pd.to_numeric(values, errors="coerce")
+        words = values.map(lambda value: _WORDS.get(str(value).strip().lower(), np.nan))
+        numbers = words.fillna(numbers).astype(np.float64)
     wrong = values[values.notna() & numbers.isna()]
     if len(wrong):
         raise _not(column, "numbers", wrong)
-    return _finite(numbers)
+    return numbers
 
 
 def _finite(numbers: Any) -> Any:
@@ -262,9 +236,8 @@ def _dates(column: Column, values: Any) -> Any:
     there = values.dropna()
     if not len(there) or pd.api.types.is_datetime64_any_dtype(values.dtype):
         return values
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        raise _not(column, "dates", there)
-    if not pd.to_datetime(there, errors="coerce", utc=True, format="mixed").notna().any():
+    is_number = pd.api.types.is_numeric_dtype(values.dtype)
+    if is_number or pd.to_datetime(there, errors="coerce", utc=True, format="mixed").isna().all():
         raise _not(column, "dates", there)
     return values
 
@@ -277,26 +250,20 @@ def _written(value: Any) -> Any:
 
 
 def _not(column: Column, what: str, wrong: Any) -> SchemaError:
+    label = wrong.index[0]
+    row = int(label) + 1 if isinstance(label, (int, np.integer)) else label
     return SchemaError(
-        f"column {column.name!r} should hold {what}, but row {_row(wrong.index[0])} has "
-        f"{str(wrong.iloc[0])[:40]!r}"
+        f"column {column.name!r} should hold {what}, but row {row} has {str(wrong.iloc[0])[:40]!r}"
     )
 
 
-def _row(label: Any) -> Any:
-    return int(label) + 1 if isinstance(label, (int, np.integer)) else label
-
-
 def _fit_width(X: Any, n_columns: int) -> tuple[Any, list[str]]:
-    """A sparse matrix with so many columns: cut, or with columns of zeros."""
-    X = sparse.csr_matrix(X)
-    if X.shape[1] > n_columns:
-        notes = []
-        if np.any(X.indices >= n_columns):
-            notes.append(f"the model knows {n_columns} columns only: others were ignored")
-        return X[:, :n_columns], notes
-    shape = (X.shape[0], n_columns)
-    return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=shape), []
+    """A sparse matrix with this many columns: cut, or with columns of zeros."""
+    X = sparse.csr_matrix(X, copy=True)
+    note = f"the model knows {n_columns} columns only: others were ignored"
+    notes = [note] if np.any(X.indices >= n_columns) else []
+    X.resize(X.shape[0], n_columns)
+    return X, notes
 
 
 def _missing(missing: list[str], given: list[str]) -> str:

@@ -36,7 +36,7 @@ def find_format(path: Path) -> TableFormat:
     Raises
     ------
     TableError
-        In one line, where this is no file, or of no format in the registry.
+        In one line, where this is not a file, or not of a format in the registry.
 
     Examples
     --------
@@ -54,9 +54,9 @@ def find_format(path: Path) -> TableFormat:
     if path.stat().st_size == 0:
         raise TableError(f"the file {path} is empty.")
     suffix = _unpacked(path).suffix.lower()
-    found = [entry for entry in FORMATS.values() if suffix in entry.suffixes]
-    if len(found) == 1:
-        return found[0]
+    by_suffix = [entry for entry in FORMATS.values() if suffix in entry.suffixes]
+    if len(by_suffix) == 1:
+        return by_suffix[0]
     with reading(path), open_binary(path) as file:
         head = file.read(_HEAD)
         if file.read(1):  # the last line is cut off
@@ -73,9 +73,6 @@ def find_format(path: Path) -> TableFormat:
 def describe_formats() -> str:
     """The formats with their suffixes, for messages.
 
-    Examples
-    --------
-    >>> from bochner.data.formats import describe_formats
     >>> describe_formats()[:32]
     'CSV (.csv, .tsv, .txt, .data), P'
     """
@@ -85,10 +82,6 @@ def describe_formats() -> str:
 def name_without_suffixes(path: Path) -> str:
     """The name of a file without the suffixes that say its format.
 
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from bochner.data.formats import name_without_suffixes
     >>> name_without_suffixes(Path("data/rows.2020.csv.gz"))
     'rows.2020'
     """
@@ -105,10 +98,6 @@ def result_name(path: Path, taken: Container[str] = ()) -> str:
 
     Files that differ only in their format have different names, none of which is in `taken`.
 
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from bochner.data.formats import result_name
     >>> result_name(Path("rows.csv.gz")), result_name(Path("rows.svm"))
     ('rows', 'rows-svm')
     """

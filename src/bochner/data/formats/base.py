@@ -32,7 +32,7 @@ class Request:
     """What a table is read for."""
 
     target: str | None = None  # the labels, by name or position; None for the usual ones
-    max_rows: int | None = None  # of more rows than this, so many are drawn at random
+    max_rows: int | None = None  # of more rows than this, this many are drawn at random
     random_state: int = 0  # decides which
     image_shape: ImageShape = "auto"  # what the user says that every row is an image of
 
@@ -137,9 +137,6 @@ def cut_rows(X: Any, y: Any) -> Iterator[Piece]:
 def chunk_rows(n_columns: int) -> int:
     """Rows to read at a time, fewer where there are many columns.
 
-    Examples
-    --------
-    >>> from bochner.data.formats.base import chunk_rows
     >>> chunk_rows(10), chunk_rows(10_000)
     (50000, 500)
     """

@@ -97,7 +97,7 @@ class Npz(TableFormat):
 
 def _archive(path: Path) -> Any:
     if not zipfile.is_zipfile(path):
-        raise TableError(f"the file {path} is not a npz file, which numpy.savez writes.")
+        raise TableError(f"the file {path} is not an npz file, which numpy.savez writes.")
     with reading(path):
         return np.load(path, allow_pickle=False)
 

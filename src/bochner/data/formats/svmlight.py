@@ -26,7 +26,7 @@ from bochner.data.formats.base import (
 
 _LINE = re.compile(rb"^[-+]?[\d.]+(e[-+]?\d+)?\s+(qid:\d+\s+)?(\d+:\S+\s*)+(#.*)?$", re.I)
 _POSITION_0 = re.compile(rb"\s0+:")
-_LOOKED_AT = 20  # lines by which a file is recognised
+_INSPECTED = 20  # lines by which a file is recognised
 
 
 class Svmlight(TableFormat):
@@ -37,12 +37,12 @@ class Svmlight(TableFormat):
 
     def recognises(self, head: bytes) -> bool:
         lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")]
-        return bool(lines) and all(_LINE.match(line) for line in lines[:_LOOKED_AT])
+        return bool(lines) and all(_LINE.match(line) for line in lines[:_INSPECTED])
 
     def read(self, path: Path, request: Request) -> Contents:
         if request.target is not None:
             raise TableError(
-                f"{path} is a svmlight file, where the target comes first in every line: leave "
+                f"{path} is an svmlight file, where the target comes first in every line: leave "
                 "out --target."
             )
         most, generator = request.max_rows, np.random.RandomState(request.random_state)
@@ -53,9 +53,9 @@ class Svmlight(TableFormat):
                 kept.append((n, line))
             else:
                 # Reservoir sampling: row n replaces one kept with probability most / (n + 1).
-                place = generator.randint(n + 1)
-                if place < most:
-                    kept[place] = (n, line)
+                replaced = generator.randint(n + 1)
+                if replaced < most:
+                    kept[replaced] = (n, line)
             n += 1
             from_zero = from_zero or _has_position_0(line)
         if n == 0:
