@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 Function = Callable[[Float], ArrayLike]
 
-# Negative and positive class: told apart by the colour-blind too, and by their shapes.
-CLASSES = (("#0072B2", "o"), ("#D55E00", "^"))
-# Values below and above zero, in the same two hues.
+# Told apart by the colour-blind too (Okabe and Ito), and by their marks.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
+# Values below and above zero, in the hues of the first two colours.
 DIVERGING = "RdBu_r"
 
 
@@ -38,7 +39,7 @@ def check_points(name: str, X: Any, d: int) -> Float:
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
         raise ValueError(
             f"{name} must have shape (n, {d}) to be drawn, got shape {points.shape}; "
-            "of data with more columns, pick or project to as many."
+            f"of data with more columns, select {d} or project to {d}."
         )
     if not np.isfinite(points).all():
         raise ValueError(f"{name} must be finite to be drawn, got NaN or infinity.")
@@ -74,8 +75,8 @@ def two_classes(y: ArrayLike, n: int) -> tuple[DrawnClass, DrawnClass]:
     if len(names) != 2:
         raise ValueError(f"y must have two classes to be drawn, got {names[:5]}.")
     first, second = (
-        DrawnClass(f"class {name}", labels == name, *look)
-        for name, look in zip(names, CLASSES, strict=True)
+        DrawnClass(f"class {name}", labels == name, COLOURS[i], MARKS[i])
+        for i, name in enumerate(names)
     )
     return first, second
 

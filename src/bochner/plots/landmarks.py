@@ -39,31 +39,8 @@ def similarity_maps(
 ) -> Figure:
     """One panel for each landmark's similarity, and one for the decision of the classifier.
 
-    Parameters
-    ----------
-    rows : sequence of Similarities
-        Maps with the same number of landmarks, such as plain and learned ones.
-    X, y : arrays of shape (n, 2) and (n,)
-        Points of the plane with two classes; some of them are drawn.
-    resolution : int, default=100
-        Grid points along an axis.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.svm import LinearSVC
-    >>> from bochner import LandmarkSimilarities
-    >>> from bochner.plots.landmarks import Similarities, similarity_maps
-    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50, 2))
-    >>> y = np.where(X[:, 0] > 0, 1, -1)
-    >>> plain = LandmarkSimilarities(n_components=2, posterior=None, random_state=0).fit(X, y)
-    >>> classifier = LinearSVC().fit(plain.transform(X), y)
-    >>> len(similarity_maps([Similarities("plain", plain, classifier)], X, y, 10).axes)
-    3
+    `rows` are maps with the same number of landmarks, such as plain and learned ones; `X` are
+    points of the plane, of which some are drawn, and `y` their two classes.
     """
     if not rows:
         raise ValueError("rows must have at least one map, got none.")
@@ -94,13 +71,11 @@ def similarity_maps(
                 f"rows must have the same number of landmarks, got {values.shape[1]} and"
                 f" {n_landmarks}."
             )
-        for axis, column, landmark in zip(
-            line, values.T, row.feature_map.landmarks_, strict=False
-        ):
+        landmarks = row.feature_map.landmarks_
+        for axis, column, landmark in zip(line[:-1], values.T, landmarks, strict=True):
             show(axis, column, 1.0)
             axis.plot(*np.asarray(landmark), marker="*", color="black", markersize=9)
-        classifier = row.classifier
-        is_last = classifier.predict(values) == classifier.classes_[-1]
+        is_last = row.classifier.predict(values) == row.classifier.classes_[-1]
         show(line[-1], np.where(is_last, 1.0, -1.0), 2.5)
         for drawn in classes:
             some = points[:_MOST_POINTS][drawn.rows[:_MOST_POINTS]]

@@ -42,7 +42,7 @@ def potential_landscape(
     r"""The Fourier potential over the plane of frequencies (Figure 1b, and 1a in the middle).
 
     Drawn is :math:`v(w) / \sum_k (\sum_i |A_{ik}|)^2`, which lies in [0, 1]; shades of grey go
-    with its root, so that lower peaks are seen beside the highest. Each frequency stands for two,
+    with its root, so that lower peaks are visible too. Each frequency stands for two,
     :math:`\pm w`, and both are marked: magenta, the newest cyan.
 
     Parameters
@@ -96,10 +96,8 @@ def draw_potential(
     from matplotlib.colors import PowerNorm
 
     points = check_points("X", X, 2)
-    chosen, latest = (
-        check_frequencies("frequencies", frequencies),
-        check_frequencies("newest", newest),
-    )
+    chosen = check_frequencies("frequencies", frequencies)
+    latest = check_frequencies("newest", newest)
     if extent is None:
         extent = frequency_extent(points, chosen, latest)
     elif not (np.isfinite(extent) and extent > 0):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = {"sphere": "3d", "map": "mollweide"}
-SMALL: dict[str, Any] = {"fontsize": "small", "ha": "center", "va": "center"}
+AXIS_NAME: dict[str, Any] = {"fontsize": "small", "ha": "center", "va": "center"}
 BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 1}
 
 
@@ -70,7 +70,7 @@ def harmonic_on_sphere(
     names = [""] * len(several) if titles is None else list(titles)
     if not several or len(names) != len(several):
         raise ValueError(
-            "functions and titles must be as many, at least one, "
+            "functions and titles must have the same length, at least 1, "
             f"got {len(several)} and {len(names)}."
         )
     projection, count = _projection(kind), check_resolution(resolution)
@@ -175,9 +175,8 @@ def _values(function: Function, longitude: Float, latitude: Float) -> Float:
     """In the middles of the cells between longitudes and latitudes."""
     middles = [(edges[1:] + edges[:-1]) / 2 for edges in (longitude, latitude)]
     directions = _directions(*np.meshgrid(*middles))
-    values = check_values(
-        "function(points)", function(directions.reshape(-1, 3)), directions[..., 0].size
-    )
+    values = function(directions.reshape(-1, 3))
+    values = check_values("function(points)", values, directions[..., 0].size)
     if not np.isfinite(values).all():
         raise ValueError("function(points) must be finite, got NaN or infinity.")
     return values.reshape(directions.shape[:2])
@@ -218,14 +217,13 @@ def _look(axes: Any, view: tuple[float, float]) -> None:
     for number, end in enumerate(np.eye(3), start=1):
         if end @ _eye(view) >= 0:
             axes.plot(*np.outer(end, [1.0, 1.3]), color="black", linewidth=1, zorder=3)
-            axes.text(*(1.45 * end), f"x {number}", bbox=BEHIND_TEXT, zorder=4, **SMALL)
+            axes.text(*(1.45 * end), f"x {number}", bbox=BEHIND_TEXT, zorder=4, **AXIS_NAME)
     for set_limits in (axes.set_xlim, axes.set_ylim, axes.set_zlim):
         set_limits(-1.1, 1.1)
 
 
 def _degrees(axes: Any) -> None:
-    axes.set_xlabel("longitude")
-    axes.set_ylabel("latitude")
+    axes.set(xlabel="longitude", ylabel="latitude")
     axes.set_longitude_grid(60)
     axes.set_latitude_grid(30)
     axes.grid(alpha=0.4)

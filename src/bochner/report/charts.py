@@ -1,13 +1,12 @@
 """Charts as plotly.js draws them: plain dictionaries of traces and a layout.
 
 Colours are names of the style sheet's custom properties with an @ in front, which the page's
-script looks up: so a chart follows the theme. All text goes through
-:func:`~bochner.report.numbers.chart_text`.
+script looks up: so a chart follows the theme. All text goes through `chart_text`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,33 +20,19 @@ MANY_MARKS = 25
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart and the words around it.
+    """A chart and the words around it."""
 
-    Attributes
-    ----------
-    name : str
-        Unique on the page: letters, digits and hyphens.
-    title : str
-        The heading above it.
-    label : str
-        What a screen reader says in its place.
-    spec : dict
-        ``data`` and ``layout``.
-    note : str
-        Below it, may be empty.
-    key : str
-        The series it belongs to as a whole, if any: switched off, it disappears.
-    square : bool
-        As high as it is wide.
-    """
-
-    name: str
+    name: str  # unique on the page: letters, digits and hyphens
     title: str
-    label: str
-    spec: Spec
-    note: str = ""
-    key: str = ""
+    label: str  # what a screen reader says in its place
+    spec: Spec  # `data` and `layout`
+    note: str = ""  # below the chart
+    key: str = ""  # of the series with which the whole chart is switched off
     square: bool = False
+
+
+def _font(colour: str, size: int) -> Spec:
+    return {"color": f"@{colour}", "size": size}
 
 
 def layout(x_title: str, y_title: str) -> Spec:
@@ -56,7 +41,7 @@ def layout(x_title: str, y_title: str) -> Spec:
         "gridcolor": "@grid",
         "linecolor": "@line",
         "tickcolor": "@line",
-        "tickfont": {"color": "@soft", "size": 12},
+        "tickfont": _font("soft", 12),
         "zeroline": False,
         "automargin": True,
     }
@@ -66,11 +51,7 @@ def layout(x_title: str, y_title: str) -> Spec:
         "ticks": "outside",
         "ticklen": 4,
         "tickangle": 0,
-        "title": {
-            "text": chart_text(x_title),
-            "font": {"color": "@soft", "size": 13},
-            "standoff": 8,
-        },
+        "title": {"text": chart_text(x_title), "font": _font("soft", 13), "standoff": 8},
     }
     return {
         "autosize": True,
@@ -79,16 +60,16 @@ def layout(x_title: str, y_title: str) -> Spec:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": {"l": 44, "r": 14, "t": 34, "b": 50},
-        "font": {"color": "@ink", "size": 13},
+        "font": _font("ink", 13),
         "hoverlabel": {
             "bgcolor": "@card",
             "bordercolor": "@line",
-            "font": {"color": "@ink", "size": 13},
+            "font": _font("ink", 13),
             "align": "left",
         },
         "title": {
             "text": chart_text(y_title),
-            "font": {"color": "@soft", "size": 13},
+            "font": _font("soft", 13),
             "x": 0,
             "xref": "container",
             "xanchor": "left",
@@ -102,12 +83,16 @@ def layout(x_title: str, y_title: str) -> Spec:
     }
 
 
-def set_log(axis: Spec, ticks: tuple[list[float], list[str]]) -> None:
-    """Make an axis logarithmic, with these ticks."""
-    values, texts = ticks
+def set_log(
+    axis: Spec,
+    values: Sequence[float],
+    ticks: Callable[[Sequence[float]], tuple[list[float], list[str]]] = log_ticks,
+) -> None:
+    """Make an axis logarithmic, with ticks that suit these values."""
+    places, texts = ticks(values)
     axis["type"] = "log"
-    if values:
-        axis.update({"tickmode": "array", "tickvals": values, "ticktext": texts})
+    if places:
+        axis.update({"tickmode": "array", "tickvals": places, "ticktext": texts})
 
 
 def line(
@@ -118,13 +103,10 @@ def line(
     error: Sequence[float | None] | None = None,
     sizes: Sequence[float] | float = 8,
 ) -> Spec:
-    """One series: a line with marks, and error bars if there are errors.
-
-    `hover` is text already made safe by :func:`chart_text`.
-    """
+    """A line with marks, and error bars if there are errors; `hover` is made by `chart_text`."""
     colour = f"@{series.colour}"
     if isinstance(sizes, int | float):
-        # So many marks would be a band.
+        # At full size that many marks would look like a band.
         sizes = [sizes if len(x) <= MANY_MARKS else sizes / 2] * len(x)
     trace: Spec = {
         "type": "scatter",
@@ -146,13 +128,8 @@ def line(
         "connectgaps": False,
     }
     if error is not None and finite(error):
-        trace["error_y"] = {
-            "type": "data",
-            "array": list(error),
-            "color": colour,
-            "thickness": 1.2,
-            "width": 3,
-        }
+        look = {"color": colour, "thickness": 1.2, "width": 3}
+        trace["error_y"] = {"type": "data", "array": list(error)} | look
     return trace
 
 
@@ -163,8 +140,3 @@ def level(series: Series, left: float, right: float, y: float, hover: str) -> Sp
     trace = line(series, [left * ratio**i for i in range(n)], [y] * n, [hover] * n)
     trace["mode"] = "lines"
     return trace
-
-
-def tidy_log(axis: Spec, values: Sequence[float]) -> None:
-    """Make an axis logarithmic, with ticks that suit these values."""
-    set_log(axis, log_ticks(values))

@@ -13,14 +13,7 @@ MISSING = "–"  # noqa: RUF001
 
 
 def number(value: Any) -> float | None:
-    """A finite number, or None for everything else.
-
-    Examples
-    --------
-    >>> from bochner.report.numbers import number
-    >>> number("0.5"), number(None), number(float("nan")), number("fast")
-    (0.5, None, None, None)
-    """
+    """A finite number, or None for everything else."""
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -34,14 +27,7 @@ def finite(values: Iterable[Any]) -> list[float]:
 
 
 def score_text(score: Any, error: Any = None, unit: str = "") -> str:
-    """A score with its standard error: two decimals for per cent, three otherwise.
-
-    Examples
-    --------
-    >>> from bochner.report.numbers import score_text
-    >>> score_text(97.312, 0.2, "%"), score_text(0.87), score_text(None)
-    ('97.31 ± 0.20', '0.870', '–')
-    """  # noqa: RUF002
+    """A score with its standard error: two decimals for percent, three otherwise."""
     form = ".2f" if unit == "%" else ".3f"
     return format_mean(number(score), number(error), form, missing=MISSING)
 
@@ -49,8 +35,6 @@ def score_text(score: Any, error: Any = None, unit: str = "") -> str:
 def seconds_text(seconds: Any) -> str:
     """A time in the unit that suits it.
 
-    Examples
-    --------
     >>> from bochner.report.numbers import seconds_text
     >>> [seconds_text(t) for t in (2e-5, 0.0123, 1.25, 75, 7260)]
     ['20 µs', '12 ms', '1.2 s', '1 min 15 s', '2 h 1 min']
@@ -72,14 +56,7 @@ def seconds_text(seconds: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Any value of a results document, in a few characters.
-
-    Examples
-    --------
-    >>> from bochner.report.numbers import value_text
-    >>> value_text(0.0123456), value_text(1e5), value_text(None), value_text("scale")
-    ('0.01235', '100000', '–', 'scale')
-    """  # noqa: RUF002
+    """Any value of a results document, in a few characters."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
     if not isinstance(value, float):
@@ -88,14 +65,7 @@ def value_text(value: Any) -> str:
 
 
 def bound_text(value: Any) -> str:
-    """The value of a guarantee, with digits that line up in a column.
-
-    Examples
-    --------
-    >>> from bochner.report.numbers import bound_text
-    >>> bound_text(0.362), bound_text(1234.5)
-    ('0.3620', '1234')
-    """
+    """The value of a guarantee, with digits that line up in a column."""
     known = number(value)
     if known is None:
         return MISSING
@@ -103,10 +73,7 @@ def bound_text(value: Any) -> str:
 
 
 def settings_text(settings: Mapping[str, Any] | None) -> str:
-    """What was chosen, as ``name value`` separated by commas.
-
-    Lines break after those, and before words, which may be long.
-    """
+    """What was chosen, as ``name value`` separated by commas; lines may break before words."""
     pairs = (
         name + (" " if isinstance(v, str) else "\N{NO-BREAK SPACE}") + value_text(v)
         for name, v in (settings or {}).items()
@@ -115,18 +82,11 @@ def settings_text(settings: Mapping[str, Any] | None) -> str:
 
 
 def shortened(text: Any, length: int = 40) -> str:
-    """At most so many characters."""
+    """The text on one line, cut to at most this many characters."""
     line = " ".join(str(text).split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def chart_text(text: Any, length: int = 60) -> str:
-    """Text as plotly.js should draw it: its own small markup language made harmless.
-
-    Examples
-    --------
-    >>> from bochner.report.numbers import chart_text
-    >>> chart_text("<b>age</b> & size")
-    '&lt;b&gt;age&lt;/b&gt; &amp; size'
-    """
+    """Text as plotly.js should draw it, with its markup language made harmless."""
     return html.escape(shortened(text, length), quote=False)

@@ -14,12 +14,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bochner.records.files import writing_whole
-from bochner.report.charts import Figure
+from bochner.records.wording import counted
 from bochner.report.comparison import comparison_view
 from bochner.report.numbers import finite, seconds_text, shortened
+from bochner.report.section import View
 from bochner.report.series import DARK, LIGHT
 from bochner.report.study import study_view
 
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 VERSION = 1
-
-
-class View(Protocol):
-    """What a template is filled with."""
-
-    @property
-    def all_figures(self) -> list[Figure]: ...
 
 
 # The kinds of documents, each with a template of its name.
@@ -93,9 +87,7 @@ def render_page(document: Mapping[str, Any]) -> str:
     if kind not in VIEWS:
         raise ValueError(f"kind must be one of {sorted(VIEWS)}, got {kind!r}.")
     if version != VERSION:
-        raise ValueError(
-            f"version must be {VERSION}, the only one this page can show, got {version!r}."
-        )
+        raise ValueError(f"version must be {VERSION}, the only one known here, got {version!r}.")
     view = VIEWS[kind](document)
     environment = _environment()
     script = _source(environment, "page.js")
@@ -186,18 +178,17 @@ def _json(value: Any) -> str:
 def _circumstances(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """When, how long, on what machine and with which versions."""
     created = str(document.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
+    seconds = document.get("seconds")
+    took = "" if seconds is None else seconds_text(seconds)
+    cells = finite(cell.get("seconds") for cell in document.get("cells") or ())
+    facts = [("measured", created), ("took, this time" if cells else "took", took)]
+    if cells:  # some may have been on file, some measured at the same time
+        facts.append(("all cells together", seconds_text(sum(cells))))
     machine = dict(document.get("machine") or {})
     cores, device = machine.pop("cores", None), machine.pop("device", None)
-    words = [f"{cores} core{'s' * (cores != 1)}"] * (cores is not None)
-    words += [str(device)] * (device is not None)
+    words = [] if cores is None else [counted(cores, "core")]
+    words += [] if device is None else [str(device)]
     words += [f"{name} {value}" for name, value in machine.items()]
-    facts = [("measured", created), ("took", ""), ("machine", ", ".join(words))]
-    if document.get("seconds") is not None:
-        facts[1] = ("took", seconds_text(document["seconds"]))
-    cells = finite(cell.get("seconds") for cell in document.get("cells") or ())
-    if cells:
-        # Some may have been on file, some measured at the same time.
-        facts[1] = ("took, this time", facts[1][1])
-        facts.insert(2, ("all cells together", seconds_text(sum(cells))))
+    facts.append(("machine", ", ".join(words)))
     facts += [(str(name), str(value)) for name, value in (document.get("versions") or {}).items()]
     return [(name, value) for name, value in facts if value]

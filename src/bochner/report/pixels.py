@@ -11,23 +11,9 @@ import numpy as np
 
 
 def grey_picture(image: Any) -> str:
-    """A grey image as the address of a picture: PNG, in base64, with nothing to fetch.
+    """An image of shape (height, width) as ``data:image/png;base64,...``, with nothing to fetch.
 
-    Parameters
-    ----------
-    image : array of shape (height, width)
-        0 is black, 1 is white; beyond is cut off, NaN is black.
-
-    Returns
-    -------
-    str
-        ``data:image/png;base64,...``
-
-    Examples
-    --------
-    >>> from bochner.report.pixels import grey_picture
-    >>> grey_picture([[0, 0.5], [1, 0]])[:26]
-    'data:image/png;base64,iVBO'
+    0 is black and 1 is white; values beyond are clipped, NaN is black.
     """
     grey = np.asarray(image, dtype=np.float64)
     if grey.ndim != 2 or grey.size == 0:

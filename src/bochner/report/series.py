@@ -1,8 +1,8 @@
 """What tells the lines of a chart apart: colour, mark and dashes, in both themes.
 
-The colours differ from each other by more than ten units of CIELAB to the eyes of the colour-blind
-too (a test computes it), and neighbours in the list differ in their marks as well: there are eight
-colours and seven marks, so that 56 pairs pass before one comes again.
+The colours differ by more than ten units of CIELAB to the eyes of the colour-blind too (a test
+computes it), and neighbours in the list differ in their marks as well: with eight colours and
+seven marks, 56 series pass before a pair repeats.
 """
 
 from __future__ import annotations
@@ -52,13 +52,7 @@ MARKS = {
 }
 _NAMES = tuple(MARKS)
 # plotly.js gives all marks one diameter; pointed ones look smaller.
-_ENLARGED = {
-    "triangle-up": 1.25,
-    "triangle-down": 1.25,
-    "star": 1.3,
-    "diamond": 1.15,
-    "cross": 1.1,
-}
+_SCALE = {"triangle-up": 1.25, "triangle-down": 1.25, "star": 1.3, "diamond": 1.15, "cross": 1.1}
 # Plotly's names of the dashes, and the same as SVG dash arrays.
 DASHES = {"solid": "none", "dash": "6 4", "dot": "2 3", "dashdot": "7 3 2 3", "longdash": "10 4"}
 _QUIET = ("dash", "dot", "dashdot", "longdash")
@@ -66,28 +60,14 @@ _QUIET = ("dash", "dot", "dashdot", "longdash")
 
 @dataclass(frozen=True)
 class Series:
-    """One method, or one line of a study, and how it looks.
+    """One method, or one line of a study, and how it looks."""
 
-    Attributes
-    ----------
-    key : str
-        The name that the page's script knows it by.
-    name : str
-        As the user wrote it, not escaped.
-    colour : str
-        A custom property of the style sheet, without the dashes in front.
-    mark, dash : str
-        As plotly.js calls them.
-    quiet : bool
-        Not one of ours: a baseline, or a published figure. Drawn with open marks.
-    """
-
-    key: str
-    name: str
-    colour: str
-    mark: str
-    dash: str = "solid"
-    quiet: bool = False
+    key: str  # the name that the page's script knows it by
+    name: str  # as the user wrote it, not escaped
+    colour: str  # a custom property of the style sheet, without the dashes in front
+    mark: str  # as plotly.js calls it
+    dash: str = "solid"  # as plotly.js calls it
+    quiet: bool = False  # not ours but a baseline or a published result: has open marks
 
     @property
     def symbol(self) -> str:
@@ -97,7 +77,7 @@ class Series:
     @property
     def scale(self) -> float:
         """By how much the mark is enlarged to look as large as a circle."""
-        return _ENLARGED.get(self.mark, 1)
+        return _SCALE.get(self.mark, 1)
 
     @property
     def mark_path(self) -> str:
@@ -109,16 +89,7 @@ class Series:
 
 
 def method_series(methods: Iterable[tuple[str, bool]]) -> dict[str, Series]:
-    """A look for each method, ours first: pairs of its name and whether it is a baseline.
-
-    Examples
-    --------
-    >>> from bochner.report.series import method_series
-    >>> for series in method_series([("Nystroem", True), ("MercerFeatures", False)]).values():
-    ...     print(series.name, series.colour, series.symbol, series.dash)
-    MercerFeatures series-0 circle solid
-    Nystroem quiet circle-open dash
-    """
+    """A look for each method, ours first, from pairs of its name and whether it is a baseline."""
     baseline: dict[str, bool] = {}
     for name, quiet in methods:
         baseline.setdefault(name, quiet)

@@ -5,18 +5,20 @@ A published series has the colour of ours of the same subject, dashed and with o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from bochner.records.cells import Cell
 from bochner.records.sections import Claim
-from bochner.report.charts import Figure, layout, line, tidy_log
+from bochner.report.charts import Figure, layout, line, set_log
 from bochner.report.numbers import chart_text, finite, number, value_text
+from bochner.report.section import Section, View
 from bochner.report.series import Series, numbered
 from bochner.report.tables import Column, Entry, Row, Table
 
 Document = Mapping[str, Any]
+Numbers = Sequence[float | None]
 
 
 @dataclass(frozen=True)
@@ -28,32 +30,25 @@ class Line:
     outcome: str = ""  # its class in the style sheet; empty for what was not checked
 
 
-@dataclass(frozen=True)
-class Section:
+@dataclass(frozen=True, kw_only=True)
+class StudySection(Section):
     """One part of a study."""
 
-    anchor: str
-    heading: str
+    template: ClassVar[str] = "study_section.html"
     lines: tuple[Line, ...]
     table: Table | None
-    figure: Figure | None
     series: tuple[Series, ...]
     image: str
 
 
-@dataclass(frozen=True)
-class StudyView:
-    """What the template is filled with."""
+@dataclass(frozen=True, kw_only=True)
+class StudyView(View):
+    """Sections below the paper, what there is to know, and what failed."""
 
+    sections: tuple[StudySection, ...]
     paper: str
     notes: tuple[str, ...]
     failures: tuple[str, ...]
-    sections: tuple[Section, ...]
-
-    @property
-    def all_figures(self) -> list[Figure]:
-        """Every chart of the page."""
-        return [section.figure for section in self.sections if section.figure is not None]
 
 
 def study_view(document: Document) -> StudyView:
@@ -67,10 +62,10 @@ def study_view(document: Document) -> StudyView:
         paper=str(document.get("paper") or ""),
         notes=tuple(map(str, document.get("notes") or ())),
         failures=tuple(
-            f"{_cell_text(entry['cell'])}: {entry['reason']}"
+            f"{Cell(**entry['cell'])}: {entry['reason']}"
             for entry in document.get("failures") or ()
         ),
-        sections=tuple(_section(i, entry, colours) for i, entry in enumerate(sections)),
+        sections=tuple(_section(i, entry, colours) for i, entry in enumerate(sections, start=1)),
     )
 
 
@@ -79,57 +74,46 @@ def _subject(series: Document) -> str:
     return str(series.get("subject") or series["name"])
 
 
-def _cell_text(cell: Document) -> str:
-    return str(Cell(**cell))
-
-
-def _claim(entry: Document) -> Line:
-    claim = Claim(
-        str(entry["text"]),
-        int(entry["checked"]),
-        list(map(str, entry["noise"])),
-        list(map(str, entry["exceptions"])),
-    )
-    outcome = "fails" if claim.exceptions else "holds" if claim.checked else ""
-    return Line(claim.statement, claim.verdict, outcome)
-
-
-def _section(index: int, section: Document, colours: Mapping[str, int]) -> Section:
-    heading = str(section.get("heading") or f"Part {index + 1}")
+def _section(position: int, section: Document, colours: Mapping[str, int]) -> StudySection:
+    heading, name = str(section.get("heading") or f"Part {position}"), f"part-{position}"
     image = str(section.get("image") or "")
     if image and not image.startswith("data:image/"):
         raise ValueError(
             f"image of section {heading!r} must be inside the document, an address that begins "
             f"with 'data:image/', got {image[:60]!r}; the page fetches nothing."
         )
-    figure: Figure | None = None
+    figures: tuple[Figure, ...] = ()
     series: tuple[Series, ...] = ()
     if section.get("chart"):
-        figure, series = _chart(index, heading, section["chart"], colours)
-    return Section(
-        anchor=f"part-{index + 1}",
+        figure, series = _chart(f"{name}-chart", section["chart"], colours)
+        figures = (figure,)
+    lines = [Line(str(text)) for text in section.get("lines") or ()]
+    lines += map(_claim, section.get("claims") or ())
+    return StudySection(
+        name=name,
         heading=heading,
-        lines=(
-            *(Line(str(text)) for text in section.get("lines") or ()),
-            *map(_claim, section.get("claims") or ()),
-        ),
+        figures=figures,
+        lines=tuple(lines),
         table=_table(heading, section["table"]) if section.get("table") else None,
-        figure=figure,
         series=series,
         image=image,
     )
 
 
+def _claim(entry: Document) -> Line:
+    claim = Claim(*(entry[name] for name in ("text", "checked", "noise", "exceptions")))
+    outcome = "fails" if claim.exceptions else "holds" if claim.checked else ""
+    return Line(claim.statement, claim.verdict, outcome)
+
+
 def _table(heading: str, table: Document) -> Table:
-    rows = [[_entry(value) for value in row] for row in table.get("rows") or ()]
-    titles = [str(title) for title in table.get("columns") or ()]
-    # The first column names the rows, even where the names are numbers.
-    numeric = [
-        i > 0 and any(len(row) > i and row[i].value is not None for row in rows)
-        for i in range(len(titles))
-    ]
-    columns = tuple(Column(t, numeric=n) for t, n in zip(titles, numeric, strict=True))
-    return Table(heading, columns, tuple(Row(tuple(row)) for row in rows))
+    rows = [Row(tuple(map(_entry, row))) for row in table.get("rows") or ()]
+    columns = []
+    for i, title in enumerate(table.get("columns") or ()):
+        # The first column names the rows, even where the names are numbers.
+        numeric = i > 0 and any(row.entries[i].value is not None for row in rows)
+        columns.append(Column(str(title), numeric))
+    return Table(heading, tuple(columns), tuple(rows))
 
 
 def _entry(value: Any) -> Entry:
@@ -143,62 +127,48 @@ def _entry(value: Any) -> Entry:
 
 
 def _chart(
-    index: int, heading: str, chart: Document, colours: Mapping[str, int]
+    name: str, chart: Document, colours: Mapping[str, int]
 ) -> tuple[Figure, tuple[Series, ...]]:
-    x_title, y_title = str(chart.get("x_title") or ""), str(chart.get("y_title") or "")
-    traces, looks = [], []
-    all_x: list[float] = []
-    all_y: list[float] = []
+    x_title, y_title = (str(chart.get(title) or "") for title in ("x_title", "y_title"))
+    log_x, log_y = bool(chart.get("log_x")), bool(chart.get("log_y"))
+    spec = layout(x_title, y_title)
+    looks, traces = [], []
     for entry in chart.get("series") or ():
-        colour = colours[_subject(entry)]
-        published = bool(entry.get("published"))
-        look = numbered(
-            colour, f"s{colour}{'p' * published}", str(entry["name"]), published=published
-        )
-        x = _positive(entry.get("x") or (), bool(chart.get("log_x")))
-        y = _positive(entry.get("y") or (), bool(chart.get("log_y")))
-        errors = entry.get("error")
-        error = None if errors is None else [number(value) for value in errors]
-        all_x += finite(x)
-        all_y += finite(y)
+        colour, published = colours[_subject(entry)], bool(entry.get("published"))
+        key = f"s{colour}{'p' * published}"
+        look = numbered(colour, key, str(entry["name"]), published=published)
+        x, y = _numbers(entry.get("x"), log_x), _numbers(entry.get("y"), log_y)
+        error = None if entry.get("error") is None else _numbers(entry["error"])
         looks.append(look)
         traces.append(line(look, x, y, _hover(look.name, x, y, error), error))
-    spec = layout(x_title, y_title)
-    if chart.get("log_x") and all_x:
-        tidy_log(spec["xaxis"], all_x)
-    if chart.get("log_y") and all_y:
-        tidy_log(spec["yaxis"], all_y)
-    published_too = any(look.quiet for look in looks)
+    for axis, is_log in (("x", log_x), ("y", log_y)):
+        values = finite(value for trace in traces for value in trace[axis])
+        if is_log and values:
+            set_log(spec[f"{axis}axis"], values)
+    # Published series first, so that ours are drawn over them.
+    order = sorted(range(len(looks)), key=lambda i: not looks[i].quiet)
+    names = ", ".join(look.name for look in looks)
     figure = Figure(
-        f"part-{index + 1}-chart",
-        "",
-        f"Chart of {y_title or 'values'} against {x_title or 'position'}: "
-        + ", ".join(look.name for look in looks)
-        + ".",
-        # Published series first, so that ours are drawn over them.
-        {"data": sorted(traces, key=lambda t: not t["meta"]["key"].endswith("p")), "layout": spec},
-        "Dashed, with open marks: as published. Full lines: measured here."
-        if published_too
+        name,
+        title="",
+        label=f"Chart of {y_title or 'values'} against {x_title or 'position'}: {names}.",
+        spec={"data": [traces[i] for i in order], "layout": spec},
+        note="Dashed, with open marks: as published. Full lines: measured here."
+        if any(look.quiet for look in looks)
         else "",
     )
     return figure, tuple(looks)
 
 
-def _positive(values: Sequence[Any], logarithmic: bool) -> list[float | None]:
+def _numbers(values: Iterable[Any] | None, is_log: bool = False) -> list[float | None]:
     """Numbers that the axis can show."""
-    numbers = [number(value) for value in values]
-    return [v if v is not None and (v > 0 or not logarithmic) else None for v in numbers]
+    numbers = map(number, values or ())
+    return [v if v is not None and (v > 0 or not is_log) else None for v in numbers]
 
 
-def _hover(
-    name: str,
-    x: Sequence[float | None],
-    y: Sequence[float | None],
-    error: Sequence[float | None] | None,
-) -> list[str]:
-    spreads = error if error is not None else [None] * len(x)
+def _hover(name: str, x: Numbers, y: Numbers, error: Numbers | None) -> list[str]:
     texts = []
-    for place, value, spread in zip(x, y, spreads, strict=True):
+    for place, value, spread in zip(x, y, error or [None] * len(x), strict=True):
         text = f"<b>{chart_text(name)}</b><br>{value_text(place)}: {value_text(value)}"
         texts.append(text if spread is None else f"{text} ± {value_text(spread)}")
     return texts

@@ -8,15 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from bochner.report.charts import Figure, Spec, layout, level, line, set_log, tidy_log
+from bochner.report.charts import Figure, Spec, layout, level, line, set_log
 from bochner.report.comparison.document import Comparison, Line
-from bochner.report.comparison.section import Section
 from bochner.report.numbers import chart_text, number, score_text, seconds_text
+from bochner.report.section import Section
 from bochner.report.series import Series
 from bochner.report.ticks import time_ticks
 
-# A clock's reading of nothing has no logarithm.
-SHORTEST = 1e-6
+SHORTEST = 1e-6  # seconds; zero has no logarithm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +44,8 @@ def total_time(summary: Line) -> float | None:
 def width_figure(comparison: Comparison) -> Figure | None:
     """Quality against width, with error bars of one standard error; None if nothing has a width.
 
-    Marks at one width stand a little to either side, so that their error bars can be told apart.
-    A method without a width is a level line.
+    Marks at the same width are shifted a little, so that their error bars can be told apart. A
+    method without a width is a level line.
     """
     widths = comparison.widths
     if not widths:
@@ -55,24 +54,17 @@ def width_figure(comparison: Comparison) -> Figure | None:
     shifts, ends = _spread([name for name, g in groups.items() if g[-1].get("width")], widths)
     traces = []
     for name, group in groups.items():
-        wide = [s for s in group if s.get("width")]
+        look, wide = comparison.looks[name], [s for s in group if s.get("width")]
         if wide:
-            traces.append(
-                line(
-                    comparison.looks[name],
-                    [int(s["width"]) * shifts[name] for s in wide],
-                    [number(s.get("score")) for s in wide],
-                    [_hover(comparison, s) for s in wide],
-                    [number(s.get("standard_error")) for s in wide],
-                )
-            )
+            x = [int(s["width"]) * shifts[name] for s in wide]
+            error = [number(s.get("standard_error")) for s in wide]
+            traces.append(line(look, x, *_marks(comparison, wide), error))
         for summary in group:
             score = number(summary.get("score"))
             if not summary.get("width") and score is not None:
-                text = _hover(comparison, summary)
-                traces.append(level(comparison.looks[name], *ends, score, text))
+                traces.append(level(look, *ends, score, _hover(comparison, summary)))
     chart = layout("width (number of columns of the map)", comparison.measure.label)
-    tidy_log(chart["xaxis"], widths)
+    set_log(chart["xaxis"], widths)
     if len(widths) == 1:
         chart["xaxis"]["range"] = [math.log10(widths[0]) - 0.25, math.log10(widths[0]) + 0.25]
     errors = "Bars are one standard error over the seeds."
@@ -106,11 +98,10 @@ def time_figure(comparison: Comparison) -> Figure | None:
         times = [max(total_time(s) or 0, SHORTEST) for s in group]
         seen += times
         sizes = [_mark_size(s.get("width"), widths) for s in group]
-        scores = [number(s.get("score")) for s in group]
-        hover = [_hover(comparison, s) for s in group]
-        traces.append(line(comparison.looks[name], times, scores, hover, sizes=sizes))
+        marks = _marks(comparison, group)
+        traces.append(line(comparison.looks[name], times, *marks, sizes=sizes))
     chart = layout("time to fit and transform", comparison.measure.label)
-    set_log(chart["xaxis"], time_ticks(seen))
+    set_log(chart["xaxis"], seen, time_ticks)
     note = "Up and to the left is better. " * comparison.measure.higher_is_better
     note += "A line joins the widths of one method; a larger mark is a wider map."
     return _figure(comparison, "time", traces, chart, note)
@@ -139,6 +130,11 @@ def _figure(
     )
 
 
+def _marks(comparison: Comparison, group: Sequence[Line]) -> tuple[list[float | None], list[str]]:
+    """The scores of the summaries, and their texts."""
+    return [number(s.get("score")) for s in group], [_hover(comparison, s) for s in group]
+
+
 def _mark_size(width: Any, widths: Sequence[int]) -> float:
     if not width or len(widths) < 2:
         return 8
@@ -155,10 +151,11 @@ def _by_method(comparison: Comparison, summaries: Sequence[Line]) -> dict[str, l
 
 def _hover(comparison: Comparison, summary: Line) -> str:
     measure, width = comparison.measure, summary.get("width")
-    return (
-        f"<b>{chart_text(summary['method'])}</b><br>"
-        + (f"width {width}" if width else "exact kernel")
-        + f"<br>{chart_text(measure.name)} {measure.text(summary)}{chart_text(measure.unit)}"
-        + f"<br>fit {seconds_text(summary.get('fit'))}, "
-        + f"transform {seconds_text(summary.get('transform'))}"
+    lines = (
+        f"<b>{chart_text(summary['method'])}</b>",
+        f"width {width}" if width else "exact kernel",
+        f"{chart_text(measure.name)} {measure.text(summary)}{chart_text(measure.unit)}",
+        f"fit {seconds_text(summary.get('fit'))}, "
+        f"transform {seconds_text(summary.get('transform'))}",
     )
+    return "<br>".join(lines)

@@ -15,14 +15,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Measure:
-    """What the scores are.
-
-    Examples
-    --------
-    >>> from bochner.report.comparison.document import Measure
-    >>> Measure("accuracy", "%").label, Measure("R²").label, Measure("accuracy", "%").title
-    ('accuracy, %', 'R²', 'Accuracy')
-    """
+    """What the scores are."""
 
     name: str
     unit: str = ""
@@ -30,7 +23,6 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """The name with the unit."""
         return f"{self.name}, {self.unit}" if self.unit else self.name
 
     @property
@@ -43,13 +35,7 @@ class Measure:
 
 
 class Comparison:
-    """The parts of a document that sections share.
-
-    Parameters
-    ----------
-    document : mapping
-        Of the kind "comparison". None and NaN stand for what could not be measured.
-    """
+    """The parts of a document that sections share; None and NaN stand for what is missing."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document

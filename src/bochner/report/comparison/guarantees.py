@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from bochner.report.comparison.document import Comparison, Line
 from bochner.report.comparison.fields import METHOD, WIDTH
-from bochner.report.comparison.section import Section
 from bochner.report.numbers import bound_text, number
+from bochner.report.section import Section
 from bochner.report.tables import Column, Entry, Field, Table
 
 
@@ -43,8 +43,8 @@ def guarantees_section(comparison: Comparison) -> Guarantees:
 
 def bounds_of(summary: Line) -> dict[str, Mapping[str, Any]]:
     """The guarantees of a summary by their names: of its kernel, and of its decisions."""
-    found = (summary.get("guarantee"), summary.get("certificate"))
-    return {str(bound.get("name") or "bound"): bound for bound in found if bound}
+    bounds = (summary.get("guarantee"), summary.get("certificate"))
+    return {str(bound.get("name") or "bound"): bound for bound in bounds if bound}
 
 
 def bound_names(summaries: Sequence[Line]) -> list[str]:
@@ -62,13 +62,13 @@ def bound_field(name: str, title: str) -> Field:
 
 
 def is_informative(bound: Mapping[str, Any]) -> bool:
-    """Whether a bound says more than what holds for anything."""
+    """Whether a bound says more than what always holds."""
     value, trivial = number(bound.get("value")), number(bound.get("uninformative"))
     return value is None or trivial is None or value < trivial
 
 
 def _guarantee(comparison: Comparison, name: str) -> Guarantee:
-    """What all of a kind state is stated once, above them."""
+    """A statement that all methods share is made once, above them."""
     having = [s for s in comparison.summaries if name in bounds_of(s)]
     statements = tuple((_owner(s), str(bounds_of(s)[name].get("statement") or "")) for s in having)
     fields = [METHOD, WIDTH, bound_field(name, "value")]

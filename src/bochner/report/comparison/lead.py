@@ -59,24 +59,21 @@ def _recommended(comparison: Comparison) -> tuple[Facts, dict[str, str]]:
 
 def _facts(comparison: Comparison) -> Facts:
     data = comparison.data
-    facts = []
-    if data.get("name"):
-        facts.append(("data", shortened(data["name"], 60)))
+    facts = [("data", shortened(data.get("name") or "", 60))]
     if data.get("rows") is not None:
         facts.append(("rows × columns", f"{_count(data['rows'])} × {_count(data.get('columns'))}"))  # noqa: RUF001
-    if data.get("target"):
-        facts.append(("target", shortened(data["target"], 60)))
-    classes = data.get("classes")
+    facts.append(("target", shortened(data.get("target") or "", 60)))
+    classes = data.get("classes") or ()
     if classes:
         names = ", ".join(shortened(label, 20) for label in classes[:6])
         facts.append((f"{len(classes)} classes", names + ", …" * (len(classes) > 6)))
-    elif data.get("task"):
-        facts.append(("task", str(data["task"])))
+    else:
+        facts.append(("task", str(data.get("task") or "")))
     seeds = {s["seeds"] for s in comparison.summaries if s.get("seeds")}
     if seeds:
         low, high = min(seeds), max(seeds)
         facts.append(("seeds", str(low) if low == high else f"{low} to {high}"))
-    return tuple(facts)
+    return tuple((label, text) for label, text in facts if text)
 
 
 def _count(value: Any) -> str:

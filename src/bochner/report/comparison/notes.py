@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bochner.report.comparison.document import Comparison
-from bochner.report.comparison.section import Section
+from bochner.report.section import Section
 
 
 @dataclass(frozen=True, kw_only=True)

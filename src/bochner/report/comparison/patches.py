@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bochner.report.comparison.document import Comparison
-from bochner.report.comparison.section import Section
 from bochner.report.pixels import grey_picture
+from bochner.report.section import Section
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 r"""Data in the plane: what each method decides where, and the Fourier potential.
 
-The potential :math:`v(w) = \sum_k | \sum_i A_{ik} e^{i \langle w, x_i \rangle} |^2` is what margin
-features climb; the frequencies they chose are marked.
+Margin features search the peaks of the potential
+:math:`v(w) = \sum_k | \sum_i A_{ik} e^{i \langle w, x_i \rangle} |^2`; the chosen ones are marked.
 """
 
 from __future__ import annotations
@@ -13,12 +13,19 @@ from typing import Any, ClassVar
 
 from bochner.report.charts import Figure, Spec, layout
 from bochner.report.comparison.document import Comparison
-from bochner.report.comparison.section import Section
 from bochner.report.numbers import chart_text, finite, number
+from bochner.report.section import Section
 from bochner.report.series import Series, numbered
 
 Grid = Sequence[Sequence[Any]]
 Limits = tuple[float, float]
+
+COLOUR_BAR: Spec = {
+    "thickness": 8,
+    "outlinewidth": 0,
+    "nticks": 5,
+    "tickfont": {"color": "@soft", "size": 11},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,19 +83,11 @@ def decision_figures(comparison: Comparison, plane: Mapping[str, Any]) -> tuple[
         surface = _heatmap(plane["x"], plane["y"], decision["values"], how)
         points = _points(plane.get("points"), classes, limits)
         title = f"{method}, width {width}" if width and several else method
-        figures.append(
-            Figure(
-                f"decisions-{i}",
-                title,
-                f"Map of what {title} predicts over {first} and {second}.",
-                {
-                    "data": [surface, *points],
-                    "layout": _square(first, second, plane["x"], plane["y"]),
-                },
-                key=comparison.key(decision),
-                square=True,
-            )
-        )
+        label = f"Map of what {title} predicts over {first} and {second}."
+        chart = _square(first, second, plane["x"], plane["y"])
+        spec = {"data": [surface, *points], "layout": chart}
+        key = comparison.key(decision)
+        figures.append(Figure(f"decisions-{i}", title, label, spec, key=key, square=True))
     return tuple(figures)
 
 
@@ -133,16 +132,9 @@ def _square(x_title: str, y_title: str, x: Sequence[float], y: Sequence[float]) 
     return chart
 
 
-COLOUR_BAR: Spec = {
-    "thickness": 8,
-    "outlinewidth": 0,
-    "nticks": 5,
-    "tickfont": {"color": "@soft", "size": 11},
-}
-
-
 def _heatmap(x: Sequence[Any], y: Sequence[Any], values: Grid, how: Spec) -> Spec:
-    return {"type": "heatmap", "x": list(x), "y": list(y), "z": _rounded(values)} | how
+    z = [[_rounded(number(value)) for value in row] for row in values]
+    return {"type": "heatmap", "x": list(x), "y": list(y), "z": z} | how
 
 
 def _class_colours(classes: Sequence[Series]) -> Spec:
@@ -184,39 +176,26 @@ def _points(
     if not points:
         return []
     x, y, labels = points["x"], points["y"], points["label"]
-    hover = "(%{x:.3g}, %{y:.3g})<br>%{text}<extra></extra>"
+
+    def trace(rows: Sequence[int], look: Spec, edge: float) -> Spec:
+        marker = {"size": 5} | look | {"line": {"width": edge, "color": "@card"}}
+        text = [chart_text(labels[i]) for i in rows]
+        hover = "(%{x:.3g}, %{y:.3g})<br>%{text}<extra></extra>"
+        at = [x[i] for i in rows], [y[i] for i in rows]
+        return _marks(*at, marker, text=text, hovertemplate=hover)
+
     if not classes:
-        marker = {
-            "size": 5,
-            "color": [number(label) for label in labels],
-            "colorscale": "Cividis",
-            "cmin": limits[0],
-            "cmax": limits[1],
-            "line": {"width": 0.8, "color": "@card"},
-        }
-        text = [chart_text(label) for label in labels]
-        return [_marks(x, y, marker, text=text, hovertemplate=hover)]
+        numbers = {"color": [number(label) for label in labels], "colorscale": "Cividis"}
+        return [trace(range(len(labels)), numbers | {"cmin": limits[0], "cmax": limits[1]}, 0.8)]
     traces = []
     for series in classes:
         own = [i for i, label in enumerate(labels) if str(label) == series.name]
-        marker = {
-            "size": 5,
-            "symbol": series.mark,
-            "color": f"@{series.colour}",
-            "line": {"width": 0.6, "color": "@card"},
-        }
-        text = [chart_text(series.name)] * len(own)
-        at = [x[i] for i in own], [y[i] for i in own]
-        traces.append(_marks(*at, marker, text=text, hovertemplate=hover))
+        traces.append(trace(own, {"symbol": series.mark, "color": f"@{series.colour}"}, 0.6))
     return traces
 
 
-def _rounded(values: Grid) -> list[list[float | None]]:
-    """Four digits are more than a picture shows."""
-    return [[_digits(number(value)) for value in row] for row in values]
-
-
-def _digits(value: float | None) -> float | None:
+def _rounded(value: float | None) -> float | None:
+    """To four digits, which are more than a picture shows."""
     if value is None or value == 0:
         return value
     return round(value, 3 - math.floor(math.log10(abs(value))))

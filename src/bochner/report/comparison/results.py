@@ -16,8 +16,8 @@ from bochner.report.comparison.fields import (
     score_field,
 )
 from bochner.report.comparison.guarantees import bound_field, bound_names
-from bochner.report.comparison.section import Section
 from bochner.report.numbers import seconds_text
+from bochner.report.section import Section
 from bochner.report.tables import Table
 
 

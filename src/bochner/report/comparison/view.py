@@ -1,4 +1,4 @@
-"""The registry of sections, and what the template of a comparison is filled with."""
+"""The registry of the sections of a comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bochner.report.charts import Figure
 from bochner.report.comparison.curves import curves_section
 from bochner.report.comparison.document import Comparison
 from bochner.report.comparison.guarantees import guarantees_section
@@ -15,7 +14,7 @@ from bochner.report.comparison.notes import notes_section
 from bochner.report.comparison.patches import patches_section
 from bochner.report.comparison.plane import plane_section
 from bochner.report.comparison.results import results_section
-from bochner.report.comparison.section import Section
+from bochner.report.section import Section, View
 
 # In the order of the page; None for a section that has nothing to show.
 SECTIONS: list[Callable[[Comparison], Section | None]] = [
@@ -28,21 +27,16 @@ SECTIONS: list[Callable[[Comparison], Section | None]] = [
 ]
 
 
-@dataclass(frozen=True)
-class ComparisonView:
-    """What the template is filled with."""
+@dataclass(frozen=True, kw_only=True)
+class ComparisonView(View):
+    """Sections below a recommendation."""
 
     lead: Lead
-    sections: tuple[Section, ...]
-
-    @property
-    def all_figures(self) -> list[Figure]:
-        """Every chart of the page."""
-        return [figure for section in self.sections for figure in section.figures]
 
 
 def comparison_view(document: Mapping[str, Any]) -> ComparisonView:
     """Read a results document of the kind "comparison"."""
     comparison = Comparison(document)
     sections = (read(comparison) for read in SECTIONS)
-    return ComparisonView(read_lead(comparison), tuple(s for s in sections if s is not None))
+    shown = tuple(section for section in sections if section is not None)
+    return ComparisonView(lead=read_lead(comparison), sections=shown)
