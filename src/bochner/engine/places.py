@@ -36,6 +36,8 @@ from scipy import sparse
 
 Place = Literal["host", "device", "cluster"]
 
+_NAMESPACES: dict[type, Any] = {}
+
 _HALF = ("float16", "bfloat16")
 _SHORT = ("bool", "uint8", "int8", "uint16", "int16")
 _DOUBLE = ("float64", "float80", "float96", "float128", "longdouble")
@@ -44,7 +46,12 @@ _DASK = ("dask.array.", "dask.dataframe.", "dask_expr.")
 
 def is_host(X: Any) -> bool:
     """Whether `X` is a NumPy array or a SciPy sparse matrix."""
-    return isinstance(X, (np.ndarray, np.generic)) or sparse.issparse(X)
+    return _is_host_type(type(X))  # type: ignore[arg-type]  # types are hashable
+
+
+@cache
+def _is_host_type(kind: type) -> bool:
+    return issubclass(kind, (np.ndarray, np.generic, sparse.spmatrix, sparse.sparray))
 
 
 def is_dask(X: Any) -> bool:
@@ -110,6 +117,13 @@ def namespace(X: Any) -> Any:
     """The functions of the library of `X`: NumPy's on the host, else its array-API namespace."""
     if is_host(X):
         return np
+    kind = type(X)
+    if kind not in _NAMESPACES:  # asked for several times per step of a game
+        _NAMESPACES[kind] = _find_namespace(X)
+    return _NAMESPACES[kind]
+
+
+def _find_namespace(X: Any) -> Any:
     try:
         from array_api_compat import array_namespace
     except ModuleNotFoundError as error:
@@ -217,9 +231,12 @@ def convert(values: Any, like: Any, dtype: Any = None) -> Any:
     if is_host(like):
         return np.asarray(values, dtype=dtype)
     xp, device = namespace(like), device_of(like)
-    if is_device(values):
-        return cast(xp.asarray(values, device=device), dtype)
-    return xp.asarray(np.asarray(values), dtype=dtype, device=device)
+    if not is_device(values):
+        values = np.asarray(values)
+        if values.dtype.name not in available_dtypes(xp, device):
+            return xp.asarray(values, dtype=dtype, device=device)
+    # A GPU casts faster than the host.
+    return cast(xp.asarray(values, device=device), dtype)
 
 
 def zeros(shape: tuple[int, ...], like: Any, dtype: Any) -> Any:
