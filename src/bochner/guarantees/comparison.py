@@ -52,7 +52,7 @@ class Approximation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare_approximations` found; prints as a table.
+    """What :func:`compare_approximations` returns; prints as a table.
 
     Attributes
     ----------
@@ -123,10 +123,10 @@ def compare_approximations(
     >>> maps = {"random": FourierFeatures(n_components=100, gamma=0.1, random_state=0),
     ...         "Nystroem": Nystroem(n_components=100, gamma=0.1, random_state=0)}
     >>> maps = {name: m.fit(X[:1000]) for name, m in maps.items()}
-    >>> found = compare_approximations(maps, Gaussian(gamma=0.1), X[1000:])
-    >>> [row.residual_bound is None for row in found.rows]
+    >>> comparison = compare_approximations(maps, Gaussian(gamma=0.1), X[1000:])
+    >>> [row.residual_bound is None for row in comparison.rows]
     [True, False]
-    >>> found.rows[0].squared_error > found.rows[1].squared_error
+    >>> comparison.rows[0].squared_error > comparison.rows[1].squared_error
     True
     """
     delta = check_delta(delta)
