@@ -41,7 +41,7 @@ def recognise_task(y: Any) -> str:
     y = np.asarray(y)
     if y.dtype.kind not in "fiu":
         return "classification"
-    if y.dtype.kind == "f" and not np.array_equal(y, np.round(y)):
+    if not np.array_equal(y, np.round(y)):
         return "regression"
     distinct = len(np.unique(y))
     few = distinct <= _MOST_INTEGER_CLASSES and 2 * distinct <= len(y)
@@ -90,7 +90,7 @@ def numbers(y: NDArray[Any], name: str | None) -> NDArray[np.float64]:
     """The target of a regression, or an error where it is none."""
     if y.dtype.kind in "UO":
         raise TableError(
-            f"the target {name!r} is text, such as {str(y[0])!r}: that is no regression; use "
+            f"the target {name!r} is text, such as {str(y[0])!r}: that is not a regression; use "
             "--task classification."
         )
     y = y.astype(np.float64)
@@ -104,51 +104,46 @@ def classes(X: Any, y: NDArray[Any], notes: list[str]) -> tuple[Any, NDArray[Any
     if y.dtype.kind == "f" and not _are_whole(y):
         raise TableError(
             "the target holds numbers that are not whole, such as "
-            f"{y[y != np.round(y)][0]:g}: that is no classification; use --task regression."
+            f"{y[y != np.round(y)][0]:g}: they are not classes; use --task regression."
         )
     if y.dtype.kind == "f":
         y = y.astype(np.int64)
     if y.dtype.kind == "O":
         y = np.asarray([str(value) for value in y])
-    found, counts = np.unique(y, return_counts=True)
-    large = counts >= _FEWEST_OF_A_CLASS
-    _check_classes(found, large, len(y))
-    if large.all():
+    labels, counts = np.unique(y, return_counts=True)
+    if len(labels) == 1:
+        raise TableError(
+            f"the target has one class only, {labels[0]!s}: there is nothing to tell apart."
+        )
+    large = labels[counts >= _FEWEST_OF_A_CLASS]
+    if len(large) < 2:
+        raise TableError(
+            f"the target has {len(labels)} different values in {len(y)} rows, fewer than two of "
+            f"which come {_FEWEST_OF_A_CLASS} times: these are not classes."
+        )
+    if len(large) > _MOST_CLASSES:
+        raise TableError(
+            f"the target has {len(large)} classes, the most is {_MOST_CLASSES}; for numbers use "
+            "--task regression."
+        )
+    kept = np.isin(y, large)
+    n_rare, n_kept = len(labels) - len(large), int(kept.sum())
+    if not n_rare:
         return X, y
-    kept = np.isin(y, found[large])
-    n_small, n_kept = int((~large).sum()), int(kept.sum())
     if n_kept < FEWEST_ROWS or 2 * n_kept < len(y):
         raise TableError(
-            f"of the target's {len(found)} different values {n_small} come fewer than "
+            f"of the target's {len(labels)} different values {n_rare} come fewer than "
             f"{_FEWEST_OF_A_CLASS} times; without them {counted(n_kept, 'row')} of {len(y)} "
             f"would be left, and at least half of the rows and {FEWEST_ROWS} are needed."
         )
     notes.append(
-        f"{counted(n_small, 'class', 'classes')} of fewer than {_FEWEST_OF_A_CLASS} rows "
-        f"{'was' if n_small == 1 else 'were'} left out, {counted(len(y) - n_kept, 'row')}."
+        f"{counted(n_rare, 'class', 'classes')} of fewer than {_FEWEST_OF_A_CLASS} rows "
+        f"{'was' if n_rare == 1 else 'were'} left out, {counted(len(y) - n_kept, 'row')}."
     )
     return X[kept], y[kept]
 
 
-def _check_classes(found: NDArray[Any], large: NDArray[np.bool_], n_rows: int) -> None:
-    n_large = int(large.sum())
-    if len(found) == 1:
-        raise TableError(
-            f"the target has one class only, {found[0]!s}: there is nothing to tell apart."
-        )
-    if n_large < 2:
-        raise TableError(
-            f"the target has {len(found)} different values in {n_rows} rows, fewer than two of "
-            f"which come {_FEWEST_OF_A_CLASS} times: these are no classes."
-        )
-    if n_large > _MOST_CLASSES:
-        raise TableError(
-            f"the target has {n_large} classes, the most is {_MOST_CLASSES}; for numbers use "
-            "--task regression."
-        )
-
-
 def _are_whole(values: NDArray[np.float64]) -> bool:
     """Whether numbers are whole: a column of integers with gaps is read as floats."""
-    small = np.abs(values) < 2**53
-    return bool(small.all() and np.array_equal(values, np.round(values)))
+    exact = np.abs(values) < 2**53
+    return bool(exact.all() and np.array_equal(values, np.round(values)))

@@ -160,13 +160,12 @@ def load_pair(name: str) -> LocalDataset:
         raise ValueError(f"unknown pair {name!r}; there are {', '.join(PAIRS)}.")
     file, first, second = PAIRS[name]
     data = _centred(name, file, (first, second))
-    signs = []
-    for labels in (data.y_train, data.y_test):
-        for wanted in (first, second):
-            if wanted not in labels:
-                raise ValueError(f"{file} lacks rows of class {wanted}, to train or to test on.")
-        signs.append(np.where(labels == second, 1, -1))
-    return replace(data, y_train=signs[0], y_test=signs[1])
+    parts = data.y_train, np.asarray(data.y_test)
+    for wanted in (first, second):
+        if not all(wanted in labels for labels in parts):
+            raise ValueError(f"{file} lacks rows of class {wanted}, to train or to test on.")
+    y, y_test = (np.where(labels == second, 1, -1) for labels in parts)
+    return replace(data, y_train=y, y_test=y_test)
 
 
 def load_mnist() -> LocalDataset:

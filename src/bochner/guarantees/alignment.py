@@ -29,16 +29,6 @@ rows for free, and the frequencies finally drawn can be certified themselves, as
 gives each its share of the draws. Taking the smallest of several bounds does have a price: give
 each a part of `delta`.
 
-=============================  ===============================================================
-:func:`pac_bayes_kl`           the default: nothing to choose beforehand
-:func:`catoni`, :func:`sharp`  `t` fixed beforehand, or :func:`smallest_over_t`; Catoni is the
-                               smaller (:mod:`bochner.guarantees.pac_bayes`)
-:func:`corollary_5`            for chi-square posteriors; no logarithm, but ``1 / delta``
-:func:`theorem_4`              for power divergences, corrected
-:func:`theorem_1` and others   as printed in the paper: valid and looser
-                               (:mod:`bochner.guarantees.letarte_theorems`)
-=============================  ===============================================================
-
 All are about the kernel, not about a classifier on top of it: see
 :mod:`bochner.guarantees.predictor` for that.
 """
@@ -50,7 +40,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from bochner.guarantees.checks import check_count, check_delta, check_unit, check_weights
+from bochner.guarantees.checks import (
+    check_count,
+    check_delta,
+    check_same_shape,
+    check_unit,
+    check_weights,
+)
 from bochner.guarantees.divergences import kl_to_uniform
 from bochner.guarantees.guarantee import Guarantee
 from bochner.guarantees.pac_bayes import pac_bayes_kl
@@ -136,7 +132,7 @@ def tightest_landmark_bounds(
     n_settings: int = 1,
     chosen_among: int | None = None,
 ) -> list[Guarantee]:
-    r"""The bounds to report for one kernel per landmark: PAC-Bayes-kl for all of them together.
+    r"""The bounds to report for one kernel per landmark, one each: PAC-Bayes-kl for all together.
 
     .. math:: \mathrm{kl}^{-1} \left( \sum_j Q_{lj} \hat L_{lj},
               \frac{\mathrm{KL}(Q_l) + \ln (2 \sqrt{m} \, n_L G / \delta)}{m} \right)
@@ -158,13 +154,8 @@ def tightest_landmark_bounds(
         As for :func:`tightest_global_bound`.
     chosen_among : int, optional
         Give the number of rows here if the landmarks are rows chosen by looking at the rows or at
-        their labels (so many of each class, say): then the price is paid for every possible
+        their labels (as many of each class, say): then the price is paid for every possible
         choice, :math:`\ln n` in place of :math:`\ln n_L`. By default they were chosen blindly.
-
-    Returns
-    -------
-    list of Guarantee
-        One per landmark.
 
     Examples
     --------
@@ -196,8 +187,5 @@ def tightest_landmark_bounds(
 
 def _check_pair(weights: ArrayLike, losses: ArrayLike, ndim: int, shape: str) -> tuple[Any, Any]:
     Q, L = check_weights(weights), check_unit("losses", losses)
-    if Q.ndim != ndim or Q.shape != L.shape:
-        raise ValueError(
-            f"weights and losses must both have shape {shape}, got {Q.shape} and {L.shape}."
-        )
+    check_same_shape("weights and losses", shape, Q, L, ndim)
     return Q, L

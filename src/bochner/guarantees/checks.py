@@ -41,6 +41,14 @@ def check_length(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_same_shape(names: str, shape: str, first: Any, second: Any, ndim: int = 1) -> None:
+    """Two arrays of one shape, which `shape` describes, with at least one row."""
+    if first.ndim != ndim or first.shape != second.shape or len(first) == 0:
+        raise ValueError(
+            f"{names} must both have shape {shape}, got {first.shape} and {second.shape}."
+        )
+
+
 def check_signs(name: str, labels: ArrayLike) -> NDArray[Any]:
     array = np.asarray(labels)
     if not np.isin(array, (-1, 1)).all():

@@ -16,6 +16,7 @@ from bochner.guarantees.kernel_error import (
     pairwise_error,
 )
 from bochner.guarantees.residuals import relative_gram_bound, residual_bound, residuals
+from bochner.records.sections import aligned
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,7 @@ class Approximation:
     Attributes
     ----------
     name : str
-        Of the map.
     n_columns : int
-        Its width.
     squared_error : float
         Unbiased estimate of the mean squared error of the kernel.
     squared_error_bound : float or None
@@ -53,7 +52,7 @@ class Approximation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare_approximations` found; prints as a table.
+    """What :func:`compare_approximations` returns; prints as a table.
 
     Attributes
     ----------
@@ -82,14 +81,7 @@ class Comparison:
             )
             texts = ("-" if number is None else f"{number:.3g}" for number in numbers)
             lines.append((row.name, str(row.n_columns), *texts))
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) if column else cell.ljust(width)
-                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+        return aligned(lines)
 
 
 def compare_approximations(
@@ -120,10 +112,6 @@ def compare_approximations(
     delta : float, default=0.05
         Probability that one bound may fail.
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> import numpy as np
@@ -135,10 +123,10 @@ def compare_approximations(
     >>> maps = {"random": FourierFeatures(n_components=100, gamma=0.1, random_state=0),
     ...         "Nystroem": Nystroem(n_components=100, gamma=0.1, random_state=0)}
     >>> maps = {name: m.fit(X[:1000]) for name, m in maps.items()}
-    >>> found = compare_approximations(maps, Gaussian(gamma=0.1), X[1000:])
-    >>> [row.residual_bound is None for row in found.rows]
+    >>> comparison = compare_approximations(maps, Gaussian(gamma=0.1), X[1000:])
+    >>> [row.residual_bound is None for row in comparison.rows]
     [True, False]
-    >>> found.rows[0].squared_error > found.rows[1].squared_error
+    >>> comparison.rows[0].squared_error > comparison.rows[1].squared_error
     True
     """
     delta = check_delta(delta)
@@ -152,23 +140,19 @@ def _approximation(
 ) -> Approximation:
     features = np.asarray(feature_map.transform(X))
     error, diagonal = pairwise_error(features, kernel, X)
-    nests = _nests(feature_map)
-    r = residuals(features, diagonal) if nests else None
-    limit = 1.0 if nests else _largest_error(feature_map)
+    limit = _largest_error(feature_map)
+    certificates: dict[str, float] = {}
+    if _nests(feature_map):
+        r, limit = residuals(features, diagonal), 1.0
+        certificates = {
+            "mean_residual": float(r.mean()),
+            "residual_bound": residual_bound(r, delta),
+            "relative_gram_bound": relative_gram_bound(features, r),
+        }
     bound = None
     if limit is not None:
         bound = mean_squared_kernel_error_bound(error, len(features), delta, limit=limit)
-    if r is None:
-        return Approximation(name, features.shape[1], error, bound)
-    return Approximation(
-        name,
-        features.shape[1],
-        error,
-        bound,
-        float(r.mean()),
-        residual_bound(r, delta),
-        relative_gram_bound(features, r),
-    )
+    return Approximation(name, features.shape[1], error, bound, **certificates)
 
 
 def _nests(feature_map: Any) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from bochner.guarantees.checks import check_count, check_length
 
 # A complex number z is at most max_k Re(exp(-2 pi i k / DIRECTIONS) z) / cos(pi / DIRECTIONS)
-# long: real sums in so many directions stand for one complex sum.
+# long: real sums in this many directions stand for one complex sum.
 DIRECTIONS = 16
 SLACK = float(np.cos(np.pi / DIRECTIONS))
 
@@ -35,24 +35,9 @@ def fourier_complexity(n: int, R_w: float, R_x: float, d: int | None = None) -> 
       :math:`N = (1 + 2 R_w / h)^d` frequencies, for the best :math:`h`. It grows with the root of
       the dimension but only with the logarithm of :math:`\rho`.
 
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    R_w : float
-        Largest length of a frequency.
-    R_x : float
-        Root mean square of the distance of a row from some fixed point, or more.
-    d : int, optional
-        Number of columns of the rows.
+    `n` is the number of rows, `d` that of their columns, `R_w` the largest length of a frequency,
+    and `R_x` at least the root mean square of the distance of a row from some fixed point.
 
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from bochner.guarantees.complexity import fourier_complexity
     >>> round(fourier_complexity(1000, R_w=50.0, R_x=1.0), 2)
     53.14
     >>> round(fourier_complexity(1000, R_w=50.0, R_x=1.0, d=2), 2)

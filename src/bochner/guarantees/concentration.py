@@ -23,11 +23,7 @@ def hoeffding_bound(values: ArrayLike, delta: float, *, limit: float = 1.0) -> f
         Probability that the bound may fail.
     limit : float, default=1.0
         Largest value that was possible, :math:`B`; known beforehand, not the largest seen.
-
-    Returns
-    -------
-    float
-        At most `limit`.
+        No bound exceeds it.
 
     Examples
     --------

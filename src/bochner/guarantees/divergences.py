@@ -97,21 +97,9 @@ def inverse_binary_kl(q: ArrayLike, budget: ArrayLike) -> Any:
 
     .. math:: \mathrm{kl}^{-1}(q, b) = \max \{ p \in [q, 1] : \mathrm{kl}(q \| p) \le b \}
 
-    Parameters
-    ----------
-    q : float or array
-        Observed frequency or loss, in [0, 1].
-    budget : float or array
-        Zero or more; may be infinite.
+    `q` is an observed frequency or loss, in [0, 1]; the budget may be infinite. Correct to
+    rounding, and rounded upwards.
 
-    Returns
-    -------
-    float or array
-        Of the common shape of `q` and `budget`, right to rounding and rounded upwards.
-
-    Examples
-    --------
-    >>> from bochner.guarantees.divergences import inverse_binary_kl
     >>> inverse_binary_kl([0, 0.1, 1], 0.05).round(4)
     array([0.0488, 0.2201, 1.    ])
     """

@@ -48,11 +48,11 @@ class Guarantee:
     Examples
     --------
     >>> from bochner.guarantees import Guarantee
-    >>> found = Guarantee("error rate", 0.1023, 0.05, "Clopper and Pearson", "100 held-out rows",
-    ...                   ("independent rows",), observed=0.05, percent=True)
-    >>> found.informative
+    >>> rate = Guarantee("error rate", 0.1023, 0.05, "Clopper and Pearson", "100 held-out rows",
+    ...                  ("independent rows",), observed=0.05, percent=True)
+    >>> rate.informative
     True
-    >>> print(found)
+    >>> print(rate)
     With probability 0.95, the error rate on new rows is at most 10.23 %
     (Clopper and Pearson: 5.00 % on 100 held-out rows). Holds for independent rows.
     """

@@ -2,7 +2,7 @@
 
 "Pseudo-Bayesian learning with kernel Fourier transform as prior".
 :mod:`bochner.guarantees.alignment` says what they bound and when they hold,
-:mod:`bochner.guarantees.pac_bayes` has sharper ones.
+:mod:`bochner.guarantees.pac_bayes` has sharper ones. All are clipped at 1.
 """
 
 from __future__ import annotations
@@ -44,11 +44,6 @@ def theorem_1(
         Number of rows, the landmark among them.
     t : float
         Greater than 0; the paper's posterior has ``t = beta * sqrt(n)``, but another is allowed.
-
-    Returns
-    -------
-    float or array
-        Clipped at 1.
 
     Examples
     --------
@@ -136,11 +131,6 @@ def theorem_4(
     binary : bool, default=True
         Whether there are two classes; more classes, or a regression target, need False.
 
-    Returns
-    -------
-    float or array
-        Clipped at 1.
-
     Examples
     --------
     >>> from bochner.guarantees import theorem_4
@@ -169,6 +159,7 @@ def corollary_5(
 
     :func:`theorem_4` with ``mu=2``. Holds for all `Q` at once. The ``1 / delta`` is not under a
     logarithm: for small `delta`, or a concentrated `Q`, :func:`pac_bayes_kl` is much smaller.
+    Parameters as for :func:`theorem_4`.
 
     Examples
     --------

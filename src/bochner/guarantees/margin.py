@@ -20,6 +20,7 @@ from bochner.guarantees.checks import (
     check_count,
     check_delta,
     check_length,
+    check_same_shape,
     check_signs,
 )
 from bochner.guarantees.complexity import fourier_complexity
@@ -45,10 +46,6 @@ def wave_norm(coefficients: ArrayLike, *, scale: ArrayLike = 1.0, intercept: flo
         Amplitude of the columns: ``N ** -0.5`` for unit rows.
     intercept : float, default=0
         The constant `b`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -150,11 +147,8 @@ def margin_bound(
 
     Notes
     -----
-    In print the bound is the share of rows with margin up to :math:`\theta`, plus
-    :math:`6 R_w R_x \sqrt{R_\lambda / n} / \theta + 3 \sqrt{\ln (2 / \delta) / n}`. What differs:
-    the proof is for functions of norm 1 but the statement is for any, and then larger scores
-    alone make the complexity vanish; the complexity misses the constants (see
-    :func:`fourier_complexity`); nothing is paid for the choice of :math:`\theta`.
+    The printed bound is valid for functions of norm 1 only, misses the constants and pays nothing
+    for the choice of :math:`\theta`: see :doc:`/errata`.
 
     Examples
     --------
@@ -168,10 +162,7 @@ def margin_bound(
     limits, margins to try and scaling that were fixed without them.
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y)
-    if f.ndim != 1 or labels.shape != f.shape or len(f) == 0:
-        raise ValueError(
-            f"scores and y must both have shape (n,), got {f.shape} and {labels.shape}."
-        )
+    check_same_shape("scores and y", "(n,)", f, labels)
     check_signs("y", labels)
     n, delta = len(f), check_delta(delta)
     mass, norm = check_above("mass", mass, 0), check_length("norm", norm)
@@ -185,11 +176,9 @@ def margin_bound(
     if len(ratios) == 0 or not ((ratios > 0) & (ratios <= 1)).all():
         raise ValueError(f"grid must have values in (0, 1], got {ratios}.")
     share = delta / (len(ratios) * check_count("n_settings", n_settings, 1))
-    if radius_from_rows:
-        # The complexity is that of these rows; it is near its mean with a part of delta.
-        confidence = 3 * np.sqrt(np.log(2 / share) / (2 * n))
-    else:
-        confidence = np.sqrt(np.log(1 / share) / (2 * n))
+    # A complexity that is that of these rows is near its mean with a part of delta.
+    factor, parts = (3, 2) if radius_from_rows else (1, 1)
+    confidence = factor * np.sqrt(np.log(parts / share) / (2 * n))
     complexities = 2 / ratios * fourier_complexity(n, R_w, R_x, d) / np.sqrt(n)
     # A function of norm 0 is 0: every row is lost at any margin.
     margins = labels * f / (largest or 1.0)

@@ -2,7 +2,7 @@
 
 :mod:`bochner.guarantees.alignment` says what they bound and when they hold. All take the empirical
 loss of a posterior `Q`, its divergence from the uniform distribution and a number `m` of
-independent pairs.
+independent pairs. All are clipped at 1.
 """
 
 from __future__ import annotations
@@ -79,11 +79,6 @@ def sharp(empirical_loss: ArrayLike, divergence: ArrayLike, m: int, delta: float
         Greater than 0; the best is :math:`\sqrt{8 m (\mathrm{KL} + \ln (1 / \delta))}`, which
         depends on the sample through KL and so may only be guessed.
 
-    Returns
-    -------
-    float or array
-        Clipped at 1.
-
     Examples
     --------
     >>> from bochner.guarantees import effective_pairs, sharp
@@ -110,11 +105,6 @@ def catoni(
     ----------
     empirical_loss, divergence, m, delta, t
         As for :func:`sharp`.
-
-    Returns
-    -------
-    float or array
-        Clipped at 1.
 
     Examples
     --------
@@ -153,11 +143,6 @@ def smallest_over_t(
         The bound's `m` or `n`.
     grid : array of shape (g,), optional
         By default 16 values from ``2 sqrt(size)`` to ``64 sqrt(size)``, in proportion.
-
-    Returns
-    -------
-    float or array
-        Clipped at 1.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from bochner.guarantees.complexity import DIRECTIONS, SLACK, dimension_free_comp
 def potential_sample_size(eps: float, delta: float, d: int, R_w: float, R_x: float) -> int:
     r"""Theorem 4.4, corrected: rows until the Fourier potential is that of the population.
 
-    With probability ``1 - delta`` over so many independent rows,
+    With probability ``1 - delta`` over this many independent rows,
 
     .. math:: \sup_{|w| \le R_w} \left| \frac{v(w)}{n^2} - v_{\mathrm{ideal}}(w) \right|
               \le \epsilon, \qquad
@@ -47,18 +47,11 @@ def potential_sample_size(eps: float, delta: float, d: int, R_w: float, R_x: flo
     R_x : float
         Largest distance of a row, with certainty, from some fixed point.
 
-    Returns
-    -------
-    int
-
     Notes
     -----
-    In print: :math:`8 R_x^2 R_w^2 (d \ln(\cdot) + \ln (1 / \delta)) / \epsilon^2`. It tends to no
-    rows at all for small `R_w`, where the potential still has to learn how many rows are of either
-    class: the proof moves :math:`x_i` and leaves :math:`y_i` where it is. For large `R_w` it asks
-    for many more rows than needed, as one row never changes :math:`v / n^2` by more than
-    :math:`4 / n`. Besides, :math:`v / n^2` has the mean :math:`v_{\mathrm{ideal}} + (1 -
-    v_{\mathrm{ideal}}) / n`, and the deviation has two sides.
+    The printed number tends to no rows at all for small `R_w`, where the potential still has to
+    learn how many rows are of either class, and is far larger than needed for large `R_w`: see
+    :doc:`/errata`.
 
     Examples
     --------

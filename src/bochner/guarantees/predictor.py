@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bochner.guarantees.checks import check_count, check_delta, check_signs
+from bochner.guarantees.checks import check_count, check_delta, check_same_shape, check_signs
 from bochner.guarantees.guarantee import Guarantee
 from bochner.guarantees.pac_bayes import pac_bayes_kl
 
@@ -39,10 +39,6 @@ def clopper_pearson(errors: int, n: int, delta: float = 0.05) -> float:
         Number of independent held-out rows.
     delta : float, default=0.05
         Probability that the bound may fail.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -97,13 +93,10 @@ def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Guarantee:
     """
     delta = check_delta(delta)
     labels, predicted = np.asarray(y), np.asarray(model.predict(X))
+    n = check_count("n", labels.size, 1)
     # A column of labels would broadcast against a row of predictions.
-    if labels.ndim != 1 or predicted.shape != labels.shape:
-        raise ValueError(
-            "y and the predictions must both have shape (n,), "
-            f"got {labels.shape} and {predicted.shape}."
-        )
-    n, errors = len(labels), int(np.count_nonzero(predicted != labels))
+    check_same_shape("y and the predictions", "(n,)", labels, predicted)
+    errors = int(np.count_nonzero(predicted != labels))
     upper = clopper_pearson(errors, n, delta)
     return Guarantee(
         "error rate",

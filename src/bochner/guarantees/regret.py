@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bochner.guarantees.checks import Float, check_above, check_count, check_not_negative
+from bochner.guarantees.checks import (
+    Float,
+    check_above,
+    check_count,
+    check_not_negative,
+    check_same_shape,
+)
 
 
 def gradient_norm_bound(n: int, C: float) -> float:
@@ -31,12 +37,6 @@ def gradient_norm_bound(n: int, C: float) -> float:
     :math:`S(w) = \sum_j \alpha_j y_j e^{i \langle w, x_j \rangle}`, a sum of `n` terms that can
     all point the same way: :math:`|S| \le n C`. The paper has :math:`(1 + 2 C) \sqrt n`, where
     the 2 is due to kernels of mass 2 and a factor `n` is lost. Attained up to the sign of the 1.
-
-    Examples
-    --------
-    >>> from bochner.guarantees.regret import gradient_norm_bound
-    >>> gradient_norm_bound(100, C=1.0)
-    1010.0
     """
     n, C = check_count("n", n, 1), check_above("C", C, 0)
     return (1 + n * C) * float(np.sqrt(n))
@@ -93,18 +93,11 @@ def regret_bound(
     constant_step : bool, default=False
         Whether the step was ``regret_step(n, C, T)`` in all rounds.
 
-    Returns
-    -------
-    float
-
     Notes
     -----
-    The printed last term, :math:`3 n (C + 2 C^2) / (4 \sqrt T)`, has the gradient too short by a
-    factor `n` (:func:`gradient_norm_bound`), and a half from taking `F` as linear in
-    :math:`\lambda`, which it is only up to :math:`\sum_i \alpha_i`. The tests have a game in which
-    it fails. Nor can the "alternate form" be right: where the peaks are at least :math:`\rho`, it
-    bounds the game from above by :math:`\rho`, which may be 0; the average of :math:`\sum_i
-    \alpha_{t,i}`, less :math:`\rho / 2`, is what takes its place.
+    The printed last term has the gradient too short by a factor `n`
+    (:func:`gradient_norm_bound`); the tests have a game in which it fails. Nor can the "alternate
+    form" be right: see :doc:`/errata`.
 
     Examples
     --------
@@ -141,10 +134,6 @@ def realised_regret_bound(
     n, C, errors
         As for :func:`regret_bound`.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from bochner.guarantees import realised_regret_bound
@@ -153,10 +142,7 @@ def realised_regret_bound(
     """
     eta = np.asarray(steps, dtype=np.float64)
     g = check_not_negative("gradient_norms", gradient_norms)
-    if eta.ndim != 1 or len(eta) == 0 or g.shape != eta.shape:
-        raise ValueError(
-            f"steps and gradient_norms must both have shape (T,), got {eta.shape} and {g.shape}."
-        )
+    check_same_shape("steps and gradient_norms", "(T,)", eta, g)
     if not (eta > 0).all() or (np.diff(eta) > 0).any():
         raise ValueError(f"steps must be positive and must not grow, got {eta}.")
     n, C = check_count("n", n, 1), check_above("C", C, 0)
@@ -195,10 +181,6 @@ def duality_gap_estimate(svm_optimum: ArrayLike, alpha_sum: ArrayLike, peak: Arr
     peak : float or array
         The highest value of :math:`v_\alpha` found, for the same weights.
 
-    Returns
-    -------
-    float or array
-
     Examples
     --------
     >>> from bochner.guarantees import duality_gap_estimate
@@ -227,11 +209,6 @@ def competitive_ratio(svm_optimum: ArrayLike, gap: ArrayLike) -> Any:
         :math:`\hat F`, as for :func:`duality_gap_estimate`.
     gap : float or array
         Bound or estimate of :math:`\hat F - F^*`.
-
-    Returns
-    -------
-    float or array
-        In [0, 1].
 
     Examples
     --------

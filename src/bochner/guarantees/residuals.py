@@ -7,20 +7,7 @@ complement. Then one number per row, the *residual*
 
 .. math:: r(x) = k(x, x) - \|\varphi(x)\|^2 \ge 0 ,
 
-says how good the features are at that row, with nothing known of how the rows were drawn:
-
-=============================  ================================================================
-:func:`residuals`              :math:`r`, from the features
-:func:`pointwise_bound`        :math:`|k(x, y) - \varphi(x) \cdot \varphi(y)| \le
-                               \sqrt{r(x) r(y)}`, every pair
-:func:`gram_bound`             :math:`\|K - \Phi \Phi^\top\|_2 \le \sum_i r(x_i)`, any rows
-:func:`relative_gram_bound`    the same, relative to :math:`\|K\|_2`, without computing `K`
-:func:`residual_bound`         :math:`\mathbb{E}\, r` of unseen rows, with probability
-                               :math:`1 - \delta`, from held-out rows
-:func:`predicted_residual`     :math:`\mathbb{E}\, r` if the assumed density were the true one:
-                               a prediction, not a guarantee
-=============================  ================================================================
-
+says how good the features are at that row, with nothing known of how the rows were drawn.
 All this is arithmetic in float64 on the features given. float32 features carry a rounding error
 of about 1e-6 in :math:`r`: a residual below that is not certified by them. What there is for
 features that do not nest is in :mod:`bochner.guarantees.kernel_error`.
@@ -31,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bochner.guarantees.checks import Float, check_above, check_delta
+from bochner.guarantees.checks import Float, check_above, check_delta, check_not_negative
 from bochner.guarantees.concentration import chernoff_bound, empirical_bernstein_bound
 from bochner.guarantees.guarantee import ConditionsNotMet
 
@@ -43,6 +30,7 @@ _POWER_STEPS = 30
 def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
     r"""What nested features leave out at each row, :math:`r(x) = k(x, x) - \|\varphi(x)\|^2`.
 
+    Zero or more, of shape (n,): what rounding made negative is zero.
     For Nystroem features of landmarks `Z` this is the Schur complement
     :math:`k(x, x) - k(x, Z) K_{ZZ}^{-1} k(Z, x)`, or a little more where small eigenvalues of
     :math:`K_{ZZ}` were cut.
@@ -54,11 +42,6 @@ def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
         that no residual is negative.
     diagonal : float or array of shape (n,), default=1.0
         :math:`k(x, x)`; 1 for translation-invariant kernels.
-
-    Returns
-    -------
-    array of shape (n,)
-        Zero or more; what rounding made negative is zero.
 
     Raises
     ------
@@ -112,7 +95,7 @@ def pointwise_bound(r_x: ArrayLike, r_y: ArrayLike) -> Float:
     >>> float(pointwise_bound(0.04, 0.01).round(4))
     0.02
     """
-    x, y = _check_residuals("r_x", r_x), _check_residuals("r_y", r_y)
+    x, y = check_not_negative("r_x", r_x), check_not_negative("r_y", r_y)
     return np.asarray(np.sqrt(x) * np.sqrt(y))
 
 
@@ -134,7 +117,7 @@ def gram_bound(r: ArrayLike) -> float:
     >>> gram_bound([0.25, 0.5, 0.0])
     0.75
     """
-    return float(np.sum(_check_residuals("r", r)))
+    return float(np.sum(check_not_negative("r", r)))
 
 
 def relative_gram_bound(features: ArrayLike, r: ArrayLike) -> float:
@@ -144,7 +127,7 @@ def relative_gram_bound(features: ArrayLike, r: ArrayLike) -> float:
 
     As the features nest, :math:`\|K\|_2 \ge \|\Phi \Phi^\top\|_2 = \|\Phi\|_2^2`. That is found by
     power iteration, which comes from below and so never makes the bound too small. It costs
-    :math:`O(n D)`.
+    :math:`O(n D)`. The bound is at most 1, and 0 where no residuals are left.
 
     Parameters
     ----------
@@ -152,11 +135,6 @@ def relative_gram_bound(features: ArrayLike, r: ArrayLike) -> float:
         The features.
     r : array of shape (n,)
         Their :func:`residuals`.
-
-    Returns
-    -------
-    float
-        At most 1; 0 for no residuals.
 
     Examples
     --------
@@ -250,12 +228,3 @@ def predicted_residual(eigenvalues: ArrayLike, total: float = 1.0) -> float:
             f"got values from {values.min()!r} on with the sum {captured!r}."
         )
     return max(0.0, total - captured)
-
-
-def _check_residuals(name: str, values: ArrayLike) -> Float:
-    array = np.asarray(values, dtype=np.float64)
-    if not (array >= 0).all():
-        raise ValueError(
-            f"{name} must be residuals, zero or more, got {array[~(array >= 0)].flat[0]!r}."
-        )
-    return array

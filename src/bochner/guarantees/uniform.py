@@ -28,7 +28,7 @@ def fourier_uniform_bound(
 
     It is a worst case over a domain: usually many times the error seen, and not comparable with
     :func:`residual_bound`, which is about the rows one has. It covers independent draws only, not
-    ``sampling="orthogonal"`` or the quasi-random ones.
+    ``sampling="orthogonal"`` or the quasi-random ones. At most 2, the largest error possible.
 
     Parameters
     ----------
@@ -40,15 +40,10 @@ def fourier_uniform_bound(
         :math:`\ell`, of a set fixed beforehand that holds all rows; the largest distance among
         rows at hand says nothing of others.
     spread : float
-        :math:`\sigma = \sqrt{\mathbb{E} \|w\|^2}`; ``sqrt(2 * gamma * d)`` for the gaussian
-        kernel, infinite for the laplacian one, which has no such bound.
+        :math:`\sigma = \sqrt{\mathbb{E} \|w\|^2}`; ``sqrt(2 * gamma * d)`` for the Gaussian
+        kernel, infinite for the Laplacian one, which has no such bound.
     delta : float, default=0.05
         Probability that the bound may fail.
-
-    Returns
-    -------
-    float
-        At most 2, the largest error possible.
 
     Examples
     --------

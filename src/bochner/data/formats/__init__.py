@@ -6,15 +6,13 @@ from collections.abc import Container
 from pathlib import Path
 
 from bochner.data.errors import TableError
-from bochner.data.formats.base import PACKED, TableFormat, open_binary, reading
+from bochner.data.formats.base import PACKED, TableFormat, read_head
 from bochner.data.formats.delimited import DelimitedText
 from bochner.data.formats.npz import Npz
 from bochner.data.formats.parquet import Parquet
 from bochner.data.formats.svmlight import Svmlight
 
 __all__ = ["FORMATS", "describe_formats", "find_format", "name_without_suffixes", "result_name"]
-
-_HEAD = 2**16  # bytes that a format is recognised by
 
 FORMATS: dict[str, TableFormat] = {
     entry.name: entry for entry in (DelimitedText(), Parquet(), Svmlight(), Npz())
@@ -57,10 +55,9 @@ def find_format(path: Path) -> TableFormat:
     by_suffix = [entry for entry in FORMATS.values() if suffix in entry.suffixes]
     if len(by_suffix) == 1:
         return by_suffix[0]
-    with reading(path), open_binary(path) as file:
-        head = file.read(_HEAD)
-        if file.read(1):  # the last line is cut off
-            head = head[: head.rfind(b"\n") + 1] or head
+    head, whole = read_head(path)
+    if not whole:  # the last line is cut off
+        head = head[: head.rfind(b"\n") + 1] or head
     # The first entry, text with separators, takes any text: it is asked last.
     for entry in reversed(FORMATS.values()):
         if entry.recognises(head):

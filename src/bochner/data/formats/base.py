@@ -22,6 +22,7 @@ from bochner.data.images import ImageShape, Shape
 
 CHUNK = 50_000  # rows read at a time, or as many as have
 _CHUNK_ENTRIES = 5_000_000
+_HEAD = 2**16  # bytes
 PACKED = ".gz"
 
 Piece = tuple[Any, Any]  # rows, and their labels or None
@@ -109,6 +110,12 @@ def open_binary(path: Path) -> IO[bytes]:
     if path.suffix.lower() == PACKED:
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")
+
+
+def read_head(path: Path) -> tuple[bytes, bool]:
+    """The first bytes of a file, by which it is recognised, and whether they are all of it."""
+    with reading(path), open_binary(path) as file:
+        return file.read(_HEAD), not file.read(1)
 
 
 def drawn_note(n_rows: int, n_kept: int) -> tuple[str, ...]:

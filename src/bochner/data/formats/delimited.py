@@ -1,4 +1,4 @@
-"""Text with separators, such as CSV: how a file is written is found out by its first lines."""
+"""Text with separators, such as CSV: the first lines of a file show how it is written."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from bochner.data.formats.base import (
     Request,
     TableFormat,
     chunk_rows,
-    open_binary,
+    read_head,
     reading,
 )
 from bochner.data.formats.frames import find_target, sample_frames, split_frames
 from bochner.records.wording import listed
 
-_SNIFFED = 2**16  # bytes by which the form of a file is recognised
 _LINES = 50  # of those that are cut at separators
 _SEPARATORS = ",;\t|"
 
@@ -56,8 +55,8 @@ class DelimitedText(TableFormat):
         form = text_form(path)
         target, notes = find_target(request.target, form.names, path)
         if not form.header:
-            called = f"columns are called {form.names[0]} to {form.names[-1]}"
-            notes.insert(0, f"No header line: {called}.")
+            named = f"columns are called {form.names[0]} to {form.names[-1]}"
+            notes.insert(0, f"No header line: {named}.")
         commas: set[str] = set()
         sample = sample_frames(_frames(path, form, (), commas), target, request)
         if sample.mixed:
@@ -79,7 +78,7 @@ def text_form(path: Path) -> TextForm:
     """Separator and header of a text file, from its first lines.
 
     The separator is the one that cuts all lines into the same number of fields, several of them;
-    a comma is none where another one leaves numbers with decimal commas.
+    a comma is not one where another leaves numbers with decimal commas.
     The first line is a header if it has text where all others have numbers, if it has no number
     at all, or if it counts the columns from 0.
     """
@@ -93,7 +92,7 @@ def text_form(path: Path) -> TextForm:
         if n_fields > max(fewest, 1):
             separator, fewest = candidate, n_fields
     if separator == ",":
-        separator = next((found for found in ";\t" if _leaves_commas(lines, found)), ",")
+        separator = next((other for other in ";\t" if _leaves_commas(lines, other)), ",")
     rows = _cut(lines, separator)
     if separator != ",":
         rows = [[_with_point(field) for field in row] for row in rows]
@@ -112,9 +111,7 @@ def text_form(path: Path) -> TextForm:
 
 def _first_lines(path: Path) -> tuple[list[str], str]:
     """The first lines that are not blank, and their encoding."""
-    with reading(path), open_binary(path) as file:
-        start = file.read(_SNIFFED)
-        whole = not file.read(1)
+    start, whole = read_head(path)
     if b"\0" in start:
         raise TableError(f"the file {path} is not text.")
     encoding = "utf-8-sig"
@@ -176,14 +173,14 @@ def _is_number(field: str) -> bool:
 
 def _different(names: Iterable[str]) -> tuple[str, ...]:
     """Names that are all different: a repeated one gets a number."""
-    found: dict[str, None] = {}
+    different: dict[str, None] = {}
     for name in names:
         new, number = name, 1
-        while new in found:
+        while new in different:
             number += 1
             new = f"{name}.{number}"
-        found[new] = None
-    return tuple(found)
+        different[new] = None
+    return tuple(different)
 
 
 def _expected_form(path: Path, columns: tuple[str, ...]) -> TextForm:
@@ -206,8 +203,8 @@ def _expected_form(path: Path, columns: tuple[str, ...]) -> TextForm:
 def _frames(path: Path, form: TextForm, as_text: Iterable[str], commas: set[str]) -> Iterator[Any]:
     """A text file as DataFrames of some rows each; `as_text` columns are not made numbers.
 
-    Where the separator is no comma, other columns of numbers with decimal commas are made numbers;
-    their names are added to `commas`.
+    Where the separator is not a comma, other columns of numbers with decimal commas are made
+    numbers, and their names are added to `commas`.
     """
     import pandas as pd
 
@@ -256,8 +253,8 @@ def _with_points(column: Any) -> Any:
     """Numbers; or text, where something else is among them."""
     import pandas as pd
 
-    text = column.astype(object).where(column.notna(), None)
     there = column.notna()
+    text = column.astype(object).where(there, None)
     values = column[there].astype(str)
     number = values.str.fullmatch(_COMMA_OR_WHOLE)
     points = values.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)

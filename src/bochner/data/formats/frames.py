@@ -102,7 +102,7 @@ def sample_frames(frames: Iterable[Any], target: str, request: Request) -> Frame
         if most is not None and len(keys) > most:
             smallest = np.sort(np.argpartition(keys, most)[:most])
             kept, keys = kept.iloc[smallest], keys[smallest]
-    mixed = tuple(name for name, found in numeric.items() if len(found) > 1)
+    mixed = tuple(name for name, answers in numeric.items() if len(answers) > 1)
     return FrameSample(kept, n_rows, n_missing, mixed)
 
 
