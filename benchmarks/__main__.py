@@ -1,4 +1,4 @@
-"""``python -m benchmarks [NAME ...]``: all measurements of this machine, or some of them."""
+"""``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them."""
 
 from __future__ import annotations
 

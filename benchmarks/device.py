@@ -82,7 +82,7 @@ def against_the_limits(n: int, d: int, N: int, bandwidth: float) -> dict[str, fl
 
 
 def margin_game(name: str = "mnist49", repeats: int = 6) -> dict[str, float]:
-    """100 learned features for a pair of MNIST, beside the products that no search can avoid."""
+    """100 learned features for a pair of MNIST, next to the products that no search can avoid."""
     import torch
 
     heading(f"MarginFourierFeatures(n_components=100) on {name}")
@@ -106,8 +106,8 @@ def margin_game(name: str = "mnist49", repeats: int = 6) -> dict[str, float]:
             torch.cuda.synchronize()
             times.append(time.perf_counter() - start)
         results[f"margin {label}"] = min(times[1:])
-        machine = solve_squared_hinge(model.transform(X), signs, 1.0, tol=1e-4)
-        decided = model.transform(X_test) @ machine.coefficients + machine.intercepts
+        solution = solve_squared_hinge(model.transform(X), signs, 1.0, tol=1e-4)
+        decided = model.transform(X_test) @ solution.coefficients + solution.intercepts
         right = np.sign(decided.cpu().numpy()[:, 0]) == pair.y_test
         floor = model.n_iter_ * search_products(len(X), model)
         row(
@@ -121,7 +121,7 @@ def margin_game(name: str = "mnist49", repeats: int = 6) -> dict[str, float]:
 
 
 def search_products(n: int, model: MarginFourierFeatures) -> float:
-    """Seconds of one round's matrix products alone, two a step."""
+    """Seconds of one round's matrix products alone, two per step."""
     import torch
 
     d, n_chains = model.n_directions, model.n_chains

@@ -1,4 +1,4 @@
-"""Squared-hinge machines against scikit-learn's LinearSVC (liblinear's Newton method)."""
+"""Squared-hinge classifiers against scikit-learn's LinearSVC (liblinear's Newton method)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def ours(features: Any, signs: Any, C: float, **options: Any) -> tuple[Any, Any]
 
 
 def squared_hinge(C: float = 1.0) -> None:
-    heading(f"squared-hinge machines, C={C:g}, beside scikit-learn's LinearSVC (primal)")
+    heading(f"squared-hinge classifiers, C={C:g}, against scikit-learn's LinearSVC (primal)")
     row("", "LinearSVC", "float64", "float32", "ratio", "objectives", widths=WIDTHS)
     sizes = [(12000, 100, 2), (12000, 500, 2), (12000, 1000, 2), (20000, 500, 10)]
     for n, D, n_classes in sizes:

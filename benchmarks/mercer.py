@@ -1,4 +1,4 @@
-"""Mercer features beside scikit-learn's Nystroem and random features of the same width."""
+"""Mercer features against scikit-learn's Nystroem and random features of the same width."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mercer(n: int = 20000, shapes: tuple[tuple[int, int, Any], ...] = SHAPES) ->
     for d, columns, dtype in shapes:
         X = rows(n, d).astype(dtype)
         gamma = 0.5 / float(X.var(axis=0, dtype=np.float64).sum())
-        few = max(1, n // 10) if columns > 5000 else n  # its cost a row does not depend on rows
+        few = max(1, n // 10) if columns > 5000 else n  # its cost per row does not depend on n
         theirs = landmarks(X, columns, gamma)
         fourier = FourierFeatures(n_components=columns, gamma=gamma, random_state=0).fit(X)
         ours = MercerFeatures(n_components=columns, gamma=gamma)

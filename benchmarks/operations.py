@@ -46,7 +46,7 @@ def sums(n: int = 26048, d: int = 108, N: int = 20000) -> None:
     y = np.sign(rng.normal(size=n))
     single, single_W = X.astype(np.float32), W.astype(np.float32)
 
-    part = 2000  # frequencies at a time: all 20000 would need 8 to 16 GB a matrix
+    part = 2000  # frequencies at a time: all 20000 would need 8 to 16 GB per matrix
 
     def exponentials() -> None:
         for first in range(0, N, part):

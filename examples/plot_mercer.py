@@ -6,7 +6,7 @@ Mercer features after Mukuta and Harada (2016). First, the leading features on a
 points in the plane. They follow the axes of the cloud, oscillate more from one to the next, and
 vanish where there are no rows. Then the error of the kernel on rows that no map has seen, against
 the number of columns, and the certificates (dotted) of the maps that have one. Mercer features are
-best where one gaussian describes the rows. On two moons Nystroem, which adapts to any density, is
+best where one Gaussian describes the rows. On two moons Nystroem, which adapts to any density, is
 ahead once it has enough landmarks.
 """
 
@@ -52,18 +52,19 @@ kinds = {"random": FourierFeatures, "Nystroem": Nystroem, "Mercer": MercerFeatur
 data = {"cloud": (cloud, 0.5), "moons": (moons, 5.0)}
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.5), layout="constrained")
 for axis, (name, (X, gamma)) in zip(axes, data.items(), strict=True):
-    found = []
+    comparisons = []
     for width in widths:
         maps = {
             kind: make(n_components=width, gamma=gamma, random_state=0).fit(X[:1500])
             for kind, make in kinds.items()
         }
-        found.append(compare_approximations(maps, Gaussian(gamma=gamma), X[1500:]))
+        comparisons.append(compare_approximations(maps, Gaussian(gamma=gamma), X[1500:]))
     for index, kind in enumerate(kinds):
-        rows = [comparison.rows[index] for comparison in found]
+        rows = [comparison.rows[index] for comparison in comparisons]
         axis.loglog(widths, [row.squared_error**0.5 for row in rows], f"C{index}", label=kind)
         if rows[0].residual_bound is not None:
             axis.loglog(widths, [row.residual_bound for row in rows], f"C{index}:")
     axis.set(title=f"{name}: error, and its certificate (dotted)", xlabel="columns")
     axis.legend()
-    print(f"{name}, {widths[-1]} columns on {found[-1].n} held-out rows\n{found[-1]}")
+    last = comparisons[-1]
+    print(f"{name}, {widths[-1]} columns on {last.n} held-out rows\n{last}")

@@ -2,7 +2,7 @@
 A posterior over cosines
 ========================
 
-The gaussian kernel is an average of cosines over all directions. When only some directions
+The Gaussian kernel is an average of cosines over all directions. When only some directions
 matter, most of these cosines are noise. The posterior keeps those that align with the labels, so
 that a few of them do the work of many random ones. Where all directions matter alike, or where
 thousands of features are affordable, it gains little.

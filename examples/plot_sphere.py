@@ -35,7 +35,7 @@ figure = harmonic_on_sphere(
 figure.savefig("sphere.png")
 
 # %%
-# A linear machine on them.
-machine = LinearSVC(C=10.0, max_iter=20_000).fit(features.transform(X), y)
-accuracy = machine.score(features.transform(X_test), y_test)
+# A linear model on them.
+model = LinearSVC(C=10.0, max_iter=20_000).fit(features.transform(X), y)
+accuracy = model.score(features.transform(X_test), y_test)
 print(f"{len(features.weights_)} harmonics: {accuracy:.1%}")

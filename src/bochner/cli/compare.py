@@ -79,7 +79,7 @@ def compare(
     ] = "cpu",
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes, one thread each. [default: one a core]"),
+        typer.Option(min=1, help="Processes, one thread each. [default: one per core]"),
     ] = None,
     output: Annotated[
         Path | None,

@@ -1,1 +1,1 @@
-"""Whole models: columns made numbers, a feature map, and a linear machine on top."""
+"""Whole models: columns made numbers, a feature map, and a linear model on top."""

@@ -1,4 +1,4 @@
-"""A linear machine on top of a feature map, with everything chosen on held-out training rows.
+"""A linear model on top of a feature map, with everything chosen on held-out training rows.
 
 The held-out rows come from the training part alone, and a map that learns does not see them while
 choices are made: a penalty chosen on rows that the features were fitted to would be too weak.
@@ -34,7 +34,7 @@ RIDGES = tuple(float(10.0**k) for k in range(0, -9, -1))  # alpha, a multiple of
 
 @dataclass(frozen=True)
 class Linear:
-    """``features @ coefficients + intercepts``, one column a class (one for two classes)."""
+    """``features @ coefficients + intercepts``, one column per class (one for two classes)."""
 
     coefficients: NDArray[Any]
     intercepts: NDArray[Any]
@@ -57,7 +57,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A feature map and a linear machine, fitted on all training rows.
+    """A feature map and a linear model, fitted on all training rows.
 
     `name` is the candidate and `strength` the regularisation that did best, with `held_out_score`,
     on the held-out rows; `fit` the time in seconds of the map's last fit.
@@ -71,7 +71,7 @@ class Fitted:
     fit: float
 
     def decide(self, X: NDArray[Any], block: int = 5000) -> NDArray[Any]:
-        """The linear machine's values at rows, computed block by block."""
+        """The linear model's values at rows, computed block by block."""
         parts = [
             self.linear(self.feature_map.transform(X[start : start + block]))
             for start in range(0, len(X), block)
