@@ -18,7 +18,7 @@ OURS = (
     "FourierFeatures",
 )
 BASELINES = ("RBFSampler", "Nystroem")
-EXACT = "exact kernel machine"
+EXACT = "exact kernel method"
 STATEMENT = (
     "With probability 0.95 over the training rows, the alignment loss of the learned kernel on "
     "new pairs is at most this; 0.5 is a kernel that knows nothing. It holds for independent "
@@ -133,7 +133,7 @@ def comparison(
         "recommendation": {
             "sentence": f"Use {ours[0]} with {widths[-1]} columns.",
             "reason": "It is the narrowest map within one standard error of the best, and four "
-            "times as fast as the exact kernel machine.",
+            "times as fast as the exact kernel method.",
             "method": ours[0],
             "width": widths[-1],
         },

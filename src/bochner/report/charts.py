@@ -36,7 +36,7 @@ def _font(colour: str, size: int) -> Spec:
 
 
 def layout(x_title: str, y_title: str) -> Spec:
-    """A calm layout: the vertical axis is named above it, in reading direction."""
+    """The layout of all charts: the vertical axis is named above it, in reading direction."""
     axis: Spec = {
         "gridcolor": "@grid",
         "linecolor": "@line",

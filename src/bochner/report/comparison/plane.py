@@ -79,8 +79,8 @@ def decision_figures(comparison: Comparison, plane: Mapping[str, Any]) -> tuple[
     figures = []
     for i, decision in enumerate(decisions):
         method, width = str(decision["method"]), decision.get("width")
-        how = _class_colours(classes) if classes else _number_colours(limits)
-        surface = _heatmap(plane["x"], plane["y"], decision["values"], how)
+        style = _class_colours(classes) if classes else _number_colours(limits)
+        surface = _heatmap(plane["x"], plane["y"], decision["values"], style)
         points = _points(plane.get("points"), classes, limits)
         title = f"{method}, width {width}" if width and several else method
         label = f"Map of what {title} predicts over {first} and {second}."
@@ -132,9 +132,9 @@ def _square(x_title: str, y_title: str, x: Sequence[float], y: Sequence[float]) 
     return chart
 
 
-def _heatmap(x: Sequence[Any], y: Sequence[Any], values: Grid, how: Spec) -> Spec:
+def _heatmap(x: Sequence[Any], y: Sequence[Any], values: Grid, style: Spec) -> Spec:
     z = [[_rounded(number(value)) for value in row] for row in values]
-    return {"type": "heatmap", "x": list(x), "y": list(y), "z": z} | how
+    return {"type": "heatmap", "x": list(x), "y": list(y), "z": z} | style
 
 
 def _class_colours(classes: Sequence[Series]) -> Spec:
