@@ -35,7 +35,7 @@ def program(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     app = typer.Typer(pretty_exceptions_enable=False)
     app.callback()(lambda: None)
-    reproduce.register(app)
+    app.command()(reproduce.reproduce)
 
     def run(*arguments):
         return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])

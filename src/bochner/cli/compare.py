@@ -37,11 +37,6 @@ if TYPE_CHECKING:
 MAX_ROWS = 20_000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(compare)
-
-
 def compare(
     data: Annotated[str, typer.Argument(help=data_help())] = "digits",
     target: Target = None,
@@ -96,11 +91,9 @@ def compare(
         columns = _even_widths(widths)
         check_positive("--gamma", gamma)
         check_device(device)
-        chosen = _methods(methods, all_methods)
         setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, device)
         check_width("--widths", columns, len(setup.table.y))
-        if not methods and setup.table.image_shape is None:
-            chosen = _for_tables(chosen)
+        chosen = _methods(methods, all_methods, setup.table.image_shape is not None)
         cells, left_out = plan_cells(setup, chosen, columns, seeds)
         if not cells:
             fail(f"there is nothing to measure: {'; '.join(left_out)}")
@@ -256,18 +249,14 @@ def _setup(
     return Setup(table, choose_measure(table.y, table.task, measure), gamma, device)
 
 
-def _methods(given: Sequence[str] | None, everything: bool) -> list[str]:
+def _methods(given: Sequence[str] | None, everything: bool, images: bool) -> list[str]:
+    """Those that were given; otherwise the main ones, or all, that such rows are for."""
     from bochner.models.methods import METHODS, find_method
 
     if given:
         return list(dict.fromkeys(find_method(name).name for name in given))
-    return [name for name, method in METHODS.items() if everything or method.main]
-
-
-def _for_tables(names: Sequence[str]) -> list[str]:
-    from bochner.models.methods import METHODS
-
-    return [name for name in names if not METHODS[name].images]
+    asked = {name: method for name, method in METHODS.items() if everything or method.main}
+    return [name for name, method in asked.items() if images or not method.images]
 
 
 def _even_widths(text: str) -> list[int]:

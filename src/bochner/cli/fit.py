@@ -39,11 +39,6 @@ if TYPE_CHECKING:
 _MAX_ROWS = 100_000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(fit)
-
-
 def fit(
     data: Annotated[str, typer.Argument(help=data_help())],
     target: Target = None,

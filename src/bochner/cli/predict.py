@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from bochner.models.prediction import Extra, PredictionSummary
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(predict)
-
-
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file that 'bochner fit' wrote.")],
     data: Annotated[

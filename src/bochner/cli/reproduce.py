@@ -6,7 +6,7 @@ import difflib
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,11 +33,6 @@ if TYPE_CHECKING:
     from bochner.papers.study import Request, Study
 
 DEVICE_BUDGET = 2**33  # bytes of scratch memory on a device
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(reproduce)
 
 
 def reproduce(
@@ -151,7 +146,7 @@ def _check_folders(data: Path | None, output: Path) -> None:
         fail(f"--output must be a folder, got the file {str(output)!r}")
 
 
-def _command(study: str, options: dict[str, object]) -> str:
+def _command(study: str, options: Mapping[str, object]) -> str:
     """What repeats it: the options that are not at their defaults."""
     words = ["bochner", "reproduce", study]
     for name, value in options.items():

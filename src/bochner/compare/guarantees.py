@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bochner.data.tables import take_rows
 from bochner.engine.places import to_numpy
 from bochner.guarantees import (
     ConditionsNotMet,
@@ -114,9 +115,9 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     others, rows = np.split(order, [int(_OTHERS * len(y))])
     if len(np.unique(y[rows])) < 2:
         raise ConditionsNotMet(f"the {len(rows)} rows to learn from are of one class")
-    take = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
+    X_others, X_rows = take_rows(X, others), take_rows(X, rows)
     try:
-        prepare = make_preparation(take(others), evidence.image_shape).fit(take(others))
+        prepare = make_preparation(X_others, evidence.image_shape).fit(X_others)
     except ValueError as error:
         raise ConditionsNotMet(
             f"{len(others)} rows are too few to scale the columns by: {error}"
@@ -125,9 +126,9 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     if evidence.gammas:
         factors = np.array(evidence.gammas)
         nearest = np.abs(np.log(gamma / evidence.scale / factors)).argmin()
-        gamma = factors[nearest] * scale_rule(prepare.transform(take(others)))
+        gamma = factors[nearest] * scale_rule(prepare.transform(X_others))
     again = clone(feature_map).set_params(gamma=float(gamma))
-    again.fit(evidence.place(prepare.transform(take(rows))), y[rows])
+    again.fit(evidence.place(prepare.transform(X_rows)), y[rows])
     found: Guarantee = again.bound(DELTA, n_settings=len(evidence.gammas) or 1)
     return replace(
         found,

@@ -51,6 +51,7 @@ def choose_penalty(
     best: tuple[int, float, Any] | None = None
     scores: list[float] = []
     worse = 0
+    fitted: Any
     for position, fitted in enumerate(head.path(features, y, Cs, sample_weight)):
         decide = getattr(fitted, "decision_function", fitted.predict)
         decisions = to_numpy(decide(held_features))

@@ -161,9 +161,9 @@ class Run:
             self.interrupted = True
             raise KeyboardInterrupt
 
-        numbers = (signal.SIGINT, signal.SIGTERM)
+        numbers = [signal.SIGINT, signal.SIGTERM]
         if threading.current_thread() is not threading.main_thread():
-            numbers = ()  # only the main thread is told of signals
+            numbers = []  # only the main thread is told of signals
         before = {number: signal.signal(number, handle) for number in numbers}
         try:
             yield
