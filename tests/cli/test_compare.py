@@ -57,6 +57,7 @@ def test_bundled_data(compare, tmp_path):
         "error rate on new rows is at most",
         "kernel residual ≤",
         "results.json",
+        "Page: ",
     ):
         assert expected in result.stdout
     folder = tmp_path / "bochner-results" / "wine"
@@ -64,6 +65,18 @@ def test_bundled_data(compare, tmp_path):
     assert document["kind"] == "comparison"
     assert len(document["cells"]) == len(cells_of(folder))
     assert not document["interrupted"]
+
+
+def test_why_nothing_is_guaranteed_is_said(compare, tmp_path):
+    result = compare("iris", *QUICK, "--method", "FourierFeatures")
+    line = "Not guaranteed of its kernel: none is known for the kernel of this method."
+    assert line in result.stdout
+    folder = tmp_path / "bochner-results" / "iris"
+    (summary,) = json.loads((folder / "results.json").read_text())["summaries"]
+    assert summary["no_guarantee"] == "none is known for the kernel of this method"
+    assert "none is known for the kernel of this method" in (folder / "page.html").read_text()
+    result = compare("iris", *QUICK, "--method", "MercerFeatures")
+    assert "Not guaranteed" not in result.stdout
 
 
 def test_only_some_methods_and_a_narrow_screen(compare, tmp_path):
@@ -272,11 +285,11 @@ def test_time_budget(compare, tmp_path):
         (["same.csv"], "no column to learn from"),
         (["."], "is not a file"),
         (["iris", "--widths", "7"], "even numbers from 2 on, got 7"),
-        (["iris", "--widths", "a,b"], "whole numbers separated by commas"),
+        (["iris", "--widths", "a,b"], "whole numbers of at least 1, separated by commas"),
         (["iris", "--method", "Magic"], "there is no method 'Magic'"),
         (["iris", "--measure", "luck"], "measure must be one of"),
         (["iris", "--task", "ranking"], "task must be one of"),
-        (["iris", "--device", "moon"], "--device must be cpu or cuda"),
+        (["iris", "--device", "moon"], "--device moon "),
         (["iris", "--gamma", "-1"], "--gamma must be a positive finite number"),
         (["iris", "--method", "Nystroem", "--widths", "1000"], "there is nothing to measure"),
         (["iris", "--output", "rows.csv"], "cannot be kept in rows.csv: that is a file"),
@@ -356,7 +369,8 @@ def test_no_device(compare):
         pytest.skip("there is a CUDA device")
     result = compare("iris", "--device", "cuda")
     assert result.exit_code == 2
-    assert "finds no CUDA device" in result.stderr
+    assert "--device cuda cannot be used: " in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_results_without_the_page(compare, tmp_path, monkeypatch):

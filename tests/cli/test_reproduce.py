@@ -35,7 +35,7 @@ def program(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     app = typer.Typer(pretty_exceptions_enable=False)
     app.callback()(lambda: None)
-    reproduce.register(app)
+    app.command()(reproduce.reproduce)
 
     def run(*arguments):
         return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
@@ -250,6 +250,7 @@ def test_a_new_study_is_listed_run_and_shown_though_a_cell_fails(program, tiny, 
     assert result.exit_code == 0, result.output
     assert len(tiny) == 5
     lines = result.output.splitlines()
+    assert "[1/4] tiny breast ours 4 seed 0: 0.9000 (1.0 s)" in lines
     assert "[4/4] tiny broken ours 4 seed 1: failed: ValueError: the rows are odd" in lines
     assert "Failed: tiny broken ours 4 seed 1: ValueError: the rows are odd" in lines
     assert [line.split() for line in lines if line.endswith(" 0.9")] == [

@@ -11,8 +11,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
-from bochner.linear.heads import choose_penalty, row_space
+from bochner.linear.heads import row_space
 from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.penalty import choose_penalty
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
 

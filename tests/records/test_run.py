@@ -1,11 +1,12 @@
 import json
 import os
 import signal
+import time
 
 import pytest
 
 from bochner.records.cells import Cell, Notebook, Result
-from bochner.records.run import Run
+from bochner.records.run import Failure, Run
 
 
 def measure_one(cell):  # importable by name: other processes find it
@@ -32,11 +33,12 @@ def seeds(*numbers, **values):
 def test_nothing_is_measured_twice(tmp_path, counted):
     measured, measure = counted
     path = tmp_path / "folder" / "results.jsonl"
-    lines = []
-    first = Run(measure, Notebook(path), say=lines.append)(seeds(0, 1, 0))
+    events = []
+    first = Run(measure, Notebook(path), watch=lambda *event: events.append(event))(seeds(0, 1, 0))
     assert measured == seeds(0, 1)
     assert [result.cell.seed for result in first] == [0, 1, 0]
-    assert lines[1] == "[2/2] table1 mnist49 ours 100 seed 1: 0.9100 (C 1e-07, 1.0 s)"
+    (zero, one), last = seeds(0, 1), first[1]
+    assert events == [(zero, 0, 2), (first[0], 1, 2), (one, 1, 2), (last, 2, 2)]
 
     # Stopped in the middle of a line.
     with path.open("a") as file:
@@ -59,15 +61,16 @@ def test_nothing_is_measured_twice(tmp_path, counted):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_cell_that_fails_does_not_stop_the_others(n_jobs, tmp_path):
     path = tmp_path / "results.jsonl"
-    lines = []
-    run = Run(measure_one, Notebook(path), n_jobs, lines.append)
+    events = []
+    run = Run(measure_one, Notebook(path), n_jobs, lambda event, *counts: events.append(event))
     assert [result.cell.seed for result in run(seeds(0, -1, 2))] == [0, 2]
     assert run.failures == {seeds(-1)[0]: "ValueError: no seed -1"}
+    assert not run.missing
     assert len(Notebook(path)) == 2
-    assert len(lines) == 3
-    assert any("seed -1: failed: ValueError: no seed -1" in line for line in lines)
+    assert len(events) == 6
+    assert Failure(seeds(-1)[0], "ValueError: no seed -1") in events
     assert run(seeds(-1)) == []  # not tried again in the same run
-    assert len(lines) == 3
+    assert len(events) == 6
 
 
 def test_several_processes_give_the_same(tmp_path):
@@ -96,3 +99,11 @@ def test_a_measurement_that_was_cut_short_is_not_kept(counted):
     assert measured == seeds(0, 1)
     assert run(seeds(3, 0)) == run.results  # what is there; nothing more is measured
     assert run.planned == seeds(0, 1, 2, 3)
+    assert run.missing == seeds(1, 2, 3)
+
+
+def test_nothing_is_begun_after_the_deadline():
+    run = Run(measure_one, Notebook(), deadline=time.monotonic())
+    assert run(seeds(0, 1)) == []
+    assert run.missing == seeds(0, 1)
+    assert not run.interrupted

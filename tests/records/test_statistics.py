@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from bochner.records.statistics import format_mean, is_noise, mean_and_error, plus_minus
+from bochner.records.statistics import format_mean, is_noise, mean_and_error
 
 
 def test_mean_and_error():
@@ -16,8 +16,8 @@ def test_mean_and_error():
 def test_what_is_not_known_is_not_written():
     assert format_mean(1.5, math.nan) == format_mean(1.5, None) == "1.50"
     assert format_mean(math.nan, 1.0, missing="none") == "none"
-    assert plus_minus([], 3) == "-"
-    assert plus_minus([1.0, 3.0], 1) == "2.0 ± 1.0"
+    assert format_mean(*mean_and_error([]), ".3f") == "-"
+    assert format_mean(*mean_and_error([1.0, 3.0]), ".1f") == "2.0 ± 1.0"
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,17 @@ def test_no_guarantee_is_said_plainly():
     assert "no method of this comparison came with a bound" in Reader(render_page(document)).text
 
 
+def test_the_reason_for_no_guarantee_is_said_once():
+    document = documents.comparison()
+    methods = list(dict.fromkeys(summary["method"] for summary in document["summaries"]))
+    for summary in document["summaries"]:
+        summary["no_guarantee"] = "numbers are scaled by the rows"
+    text = Reader(render_page(document)).text
+    assert "Not guaranteed of the kernel" in text
+    assert f"{', '.join(methods)}: numbers are scaled by the rows." in text
+    assert text.count("numbers are scaled") == 1
+
+
 def test_strings_stay_strings():
     text = render_page(documents.hostile())
     reader = Reader(text)

@@ -1,1 +1,1 @@
-"""The commands of the program, one per file; each has a function `register`."""
+"""The commands of the program, one per file."""

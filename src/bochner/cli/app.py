@@ -29,5 +29,5 @@ def _program(
     """Kernels that are learned."""
 
 
-for command in (compare, fit, predict, reproduce):
-    command.register(app)
+for command in (compare.compare, fit.fit, predict.predict, reproduce.reproduce):
+    app.command()(command)

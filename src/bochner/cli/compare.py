@@ -4,50 +4,44 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from bochner.cli.comparison_table import footnote, guaranteed_statements, make_grid
-from bochner.cli.console import check_width, console, data_help, fail
+from bochner.cli.comparison_table import footnote, guarantee_lines, make_grid
+from bochner.cli.console import (
+    RESULTS,
+    check_device,
+    check_positive,
+    check_width,
+    command_line,
+    console,
+    fail,
+    introduce,
+    one_line_errors,
+    say,
+    whole_numbers,
+    write_page,
+)
+from bochner.cli.options import Gamma, ImageShape, MaxRows, MeasureName, Target, Task, data_help
 
 if TYPE_CHECKING:
     from bochner.compare.plan import Setup
-    from bochner.data.tables import Table
-    from bochner.records.cells import Cell, Notebook, Result
+    from bochner.records.cells import Cell, Notebook
+    from bochner.records.run import Event, Run
 
 MAX_ROWS = 20_000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(compare)
-
-
 def compare(
     data: Annotated[str, typer.Argument(help=data_help())] = "digits",
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Target column: name or position, 1 is the first. [default: the last column]"
-        ),
-    ] = None,
-    task: Annotated[
-        str, typer.Option(help="auto, classification or regression: what the target is.")
-    ] = "auto",
-    image_shape: Annotated[
-        str | None,
-        typer.Option(
-            help="What every row is an image of: 28x28, 32x32x3; none for rows that are no "
-            "images. [default: known for digits and for .npz]"
-        ),
-    ] = None,
+    target: Target = None,
+    task: Task = "auto",
+    image_shape: ImageShape = None,
     widths: Annotated[
         str, typer.Option(help="Numbers of columns, separated by commas.")
     ] = "32,128,512",
@@ -59,17 +53,9 @@ def compare(
         bool, typer.Option("--all-methods", help="Variants of the main methods as well.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
-    measure: Annotated[
-        str,
-        typer.Option(help="auto, accuracy or balanced-accuracy (all classes weigh the same)."),
-    ] = "auto",
-    gamma: Annotated[
-        float | None,
-        typer.Option(help="Of the kernel, for prepared rows. [default: chosen on held-out rows]"),
-    ] = None,
-    max_rows: Annotated[
-        int, typer.Option(min=20, help="Of more rows, so many are drawn at random.")
-    ] = MAX_ROWS,
+    measure: MeasureName = "auto",
+    gamma: Gamma = None,
+    max_rows: MaxRows = MAX_ROWS,
     time_budget: Annotated[
         float | None,
         typer.Option(min=0, help="Seconds after which no further cell is begun."),
@@ -99,53 +85,24 @@ def compare(
     started again, the command goes on where it was.
     """
     started = time.monotonic()
-    wide = _widths(widths)
-    _check_device(device)
-    chosen = _methods(methods, all_methods)
-    table = _read(data, target, task, max_rows, image_shape)
-    check_width("--widths", wide, len(table.y))
-    if not methods and table.image_shape is None:
-        chosen = _not_for_images(chosen)
-    setup = _setup(table, measure, gamma, device)
+    with one_line_errors():
+        from bochner.compare.plan import plan_cells
 
-    from bochner.compare.plan import plan_cells
-    from bochner.records.cells import Notebook
-
-    try:
-        cells, left_out = plan_cells(setup, chosen, wide, seeds)
-    except ValueError as error:
-        fail(error)
-    if not cells:
-        fail(f"there is nothing to measure: {'; '.join(left_out)}")
-    folder = output or Path("bochner-results") / _folder_name(data, target and table.target)
-    file = folder / "cells.jsonl"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if fresh:
-            file.unlink(missing_ok=True)
-        notebook = Notebook(file)
-    except (FileExistsError, NotADirectoryError):
-        fail(f"the results cannot be kept in {folder}: that is a file, and a folder is needed")
-    except OSError as error:
-        fail(f"the results cannot be kept in {folder}: {error.strerror or error}")
-    except UnicodeDecodeError:
-        fail(f"the results cannot be kept in {folder}: {file.name} there is not text")
-    _introduce(setup, seeds)
-    failures, unfinished, interrupted = _measure(
-        setup, cells, notebook, jobs, None if time_budget is None else started + time_budget
-    )
-    results = [notebook[cell] for cell in cells if cell in notebook]
-    left_out = [*left_out, *failures, *unfinished]
-    if not results:
-        _left_out(left_out)
-        if interrupted:
-            _say("Interrupted before the first cell was measured.")
-            raise typer.Exit(130)
-        fail("no cell was measured", code=1 if failures else 2)
-    _report(setup, results, folder, started, left_out, interrupted or bool(unfinished))
-    if interrupted:
-        _say("Interrupted: the same command goes on from here.")
-        raise typer.Exit(130)
+        columns = _even_widths(widths)
+        check_positive("--gamma", gamma)
+        check_device(device)
+        setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, device)
+        check_width("--widths", columns, len(setup.table.y))
+        chosen = _methods(methods, all_methods, setup.table.image_shape is not None)
+        cells, left_out = plan_cells(setup, chosen, columns, seeds)
+        if not cells:
+            fail(f"there is nothing to measure: {'; '.join(left_out)}")
+        folder = output or RESULTS / _folder_name(data, target and setup.table.target)
+        notebook = _open_notebook(folder, fresh)
+        _introduce(setup, seeds)
+        deadline = None if time_budget is None else started + time_budget
+        run = _measure(setup, cells, notebook, jobs, deadline)
+        _report(setup, run, [*left_out, *_not_measured(run)], folder, started)
 
 
 def _measure(
@@ -154,251 +111,179 @@ def _measure(
     notebook: Notebook,
     jobs: int | None,
     deadline: float | None,
-) -> tuple[list[str], list[str], bool]:
-    """Measure what is not on file; failures, what time did not allow, and whether interrupted."""
+) -> Run:
+    """Measure what is not on file, under a bar that shows how far it is."""
     from bochner.compare.measure import Measurer
-    from bochner.records.cells import Result
-    from bochner.records.run import Failure, default_jobs, measure_all, stoppable
+    from bochner.records.cells import Cell
+    from bochner.records.run import Run, default_jobs
 
-    missing = [cell for cell in cells if cell not in notebook]
-    if len(missing) < len(cells):
-        _say(f"{len(cells) - len(missing)} of {len(cells)} cells were found on file.")
-    n_jobs = min(jobs or default_jobs(len(missing), setup.device), max(1, len(missing)))
-    clock = _Clock(cells, notebook, n_jobs)
-    failures: dict[str, None] = {}
-    n_done = interrupted = 0
-    columns = (
+    n_missing = sum(cell not in notebook for cell in cells)
+    if n_missing < len(cells):
+        say(f"{len(cells) - n_missing} of {len(cells)} cells were found on file.")
+    bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[left]}"),
+        console=console,
+        transient=True,
     )
-    with (
-        stoppable() as stop,
-        Progress(*columns, console=console, transient=True) as progress,
-    ):
-        task = progress.add_task("", total=len(missing), left="")
-        try:
-            for event in measure_all(missing, Measurer(setup), n_jobs=n_jobs, deadline=deadline):
-                if stop.asked:
-                    raise KeyboardInterrupt
-                if isinstance(event, Result):
-                    notebook.add(event)
-                    clock.took(event)
-                if isinstance(event, Failure):
-                    failures[f"{_described(event.cell)} failed: {event.message}"] = None
-                    clock.gone(event.cell)
-                if isinstance(event, (Result, Failure)):
-                    n_done += 1
-                    progress.update(task, completed=n_done, left=clock.left())
-                else:
-                    progress.update(task, description=_described(event))
-        except KeyboardInterrupt:
-            interrupted = True
-    unfinished = []
-    if not interrupted and n_done < len(missing):
-        unfinished.append(
-            f"{len(missing) - n_done} of {len(cells)} cells, as the time budget was spent"
-        )
-    if interrupted:
-        unfinished.append(f"{len(missing) - n_done} of {len(cells)} cells, as it was interrupted")
-    return list(failures), unfinished, bool(interrupted)
+    task = bar.add_task("", total=n_missing, left="")
+
+    def watch(event: Event, n_done: int, n_cells: int) -> None:
+        if isinstance(event, Cell):
+            bar.update(task, description=_describe(event))
+        else:
+            bar.update(task, completed=n_done, left=_time_left(run))
+
+    n_jobs = jobs or default_jobs(n_missing, setup.device)
+    run = Run(Measurer(setup), notebook, n_jobs, watch, deadline)
+    with bar:
+        run(cells)
+    return run
 
 
-class _Clock:
+def _time_left(run: Run) -> str:
     """How long it will take: cells cost what the same method and width cost before."""
-
-    def __init__(self, cells: Sequence[Cell], notebook: Notebook, n_jobs: int) -> None:
-        self.n_jobs = n_jobs
-        self.missing = {cell for cell in cells if cell not in notebook}
-        self.known: dict[tuple[str, int | None], float] = {}
-        for cell in cells:
-            if cell in notebook:
-                self.known[cell.method, cell.width] = notebook[cell].seconds
-
-    def took(self, result: Result) -> None:
-        self.known[result.cell.method, result.cell.width] = result.seconds
-        self.gone(result.cell)
-
-    def gone(self, cell: Cell) -> None:
-        self.missing.discard(cell)
-
-    def left(self) -> str:
-        typical = sum(self.known.values()) / max(1, len(self.known))
-        costs = (self.known.get((cell.method, cell.width), typical) for cell in self.missing)
-        seconds = sum(costs) / self.n_jobs
-        minutes, rest = divmod(round(seconds), 60)
-        return f"about {minutes} min {rest} s left" if minutes else f"about {rest} s left"
+    known = {(one.cell.method, one.cell.width): one.seconds for one in run.results}
+    typical = sum(known.values()) / max(1, len(known))
+    costs = [known.get((cell.method, cell.width), typical) for cell in run.missing]
+    minutes, seconds = divmod(round(sum(costs) / run.n_jobs), 60)
+    return f"about {minutes} min {seconds} s left" if minutes else f"about {seconds} s left"
 
 
-def _report(
-    setup: Setup,
-    results: Sequence[Result],
-    folder: Path,
-    started: float,
-    left_out: Sequence[str],
-    interrupted: bool,
-) -> None:
+def _not_measured(run: Run) -> list[str]:
+    """What failed, and what was not begun."""
+    lines = [f"{_describe(cell)} failed: {reason}" for cell, reason in run.failures.items()]
+    if run.missing:
+        reason = "it was interrupted" if run.interrupted else "the time budget was spent"
+        lines.append(f"{len(run.missing)} of {len(run.planned)} cells, as {reason}")
+    return lines
+
+
+def _report(setup: Setup, run: Run, left_out: Sequence[str], folder: Path, started: float) -> None:
+    """Print, write and draw what was measured; end as an interrupted command does if it was."""
     from bochner.compare.document import make_document
+    from bochner.records.files import write_text_whole
+
+    if run.results:
+        document = make_document(
+            setup,
+            run.results,
+            command=command_line(),
+            seconds=time.monotonic() - started,
+            left_out=left_out,
+            interrupted=bool(run.missing),
+            pictures=_pictures(setup, run),
+        )
+        console.print(make_grid(document, console.width))
+    say(*(f"Left out: {line}." for line in left_out), style="dim", wrap=True)
+    if not run.results:
+        if run.interrupted:
+            say("Interrupted before the first cell was measured.")
+            raise typer.Exit(130)
+        fail("no cell was measured", code=1 if run.failures else 2)
+    advice = document["recommendation"]
+    console.print(f"\n[bold]{advice['sentence']}[/bold] {advice['reason']}", highlight=False)
+    say(*guarantee_lines(document), wrap=True)
+    say(footnote(document), style="dim", wrap=True)
+    results = write_text_whole(folder / "results.json", json.dumps(document, indent=1))
+    say(f"Results: {results}")
+    page = write_page(document, folder)
+    if page is not None:
+        say(f"Page: {page}")
+    if run.interrupted:
+        say("Interrupted: the same command goes on from here.")
+        raise typer.Exit(130)
+
+
+def _pictures(setup: Setup, run: Run) -> dict[str, Any]:
     from bochner.compare.pictures.patches import patches
     from bochner.compare.pictures.plane import plane
-    from bochner.records.files import write_text_whole
 
     pictures: dict[str, Any] = {}
     for name, what, draw in (("plane", "the plane", plane), ("patches", "patches", patches)):
         try:
-            drawn: Any = draw(setup, results)
+            pictures[name] = draw(setup, run.results)
         except Exception as error:  # no picture is worth the results
-            _say(f"No picture of {what}: {error}", style="dim")
-            continue
-        if drawn:
-            pictures[name] = drawn
-    document = make_document(
-        setup,
-        results,
-        command=shlex.join(["bochner", *sys.argv[1:]]),
-        seconds=time.monotonic() - started,
-        left_out=left_out,
-        interrupted=interrupted,
-        pictures=pictures,
-    )
-    console.print(make_grid(document, console.width))
-    _left_out(left_out)
-    found = document["recommendation"]
-    console.print(f"\n[bold]{found['sentence']}[/bold] {found['reason']}", highlight=False)
-    for statement in guaranteed_statements(document):
-        _say(f"Guaranteed: {statement}")
-    _say(footnote(document), style="dim")
-    try:
-        written = write_text_whole(folder / "results.json", json.dumps(document, indent=1))
-        _say(f"Results: {written}", whole=True)
-    except OSError as error:
-        fail(error, code=1)
-    _write_page(document, folder / "page.html")
-
-
-def _write_page(document: Mapping[str, Any], path: Path) -> None:
-    try:
-        from bochner.report import write_page
-    except ModuleNotFoundError as error:
-        _say(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
-        return
-    try:
-        page = write_page(document, path)
-    except ModuleNotFoundError as error:
-        _say(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
-        return
-    except OSError as error:
-        fail(f"the page cannot be written to {path}: {error.strerror or error}", code=1)
-    _say(f"Page: {page}", whole=True)
+            say(f"No picture of {what}: {error}", style="dim")
+    return {name: picture for name, picture in pictures.items() if picture}
 
 
 def _introduce(setup: Setup, seeds: int) -> None:
-    from bochner.models.preparation import preparation_notes
-    from bochner.records.wording import counted
-
-    table = setup.table
-    n, d = len(table.y), table.X.shape[1]
-    kind = "numbers to predict"
-    if table.task == "classification":
-        kind = f"{len(set(table.y.tolist()))} classes"
-    _say(f"{table.name}: {n} rows, {counted(d, 'column')}, {kind}", style="bold")
-    for note in (*table.notes, *preparation_notes(table.X, table.image_shape)):
-        _say(note, style="dim")
+    introduce(setup.table)
     if setup.measure.balanced:
-        _say(
+        say(
             "Measured by balanced accuracy: all classes weigh the same, however few rows they "
             "have (--measure accuracy for the plain one).",
             style="dim",
         )
     splits = "One random split" if seeds == 1 else f"{seeds} random splits"
-    _say(f"{splits}, a quarter of the rows to test.", style="dim")
+    say(f"{splits}, a quarter of the rows to test.", style="dim")
 
 
-def _say(text: str, *, style: str | None = None, whole: bool = False) -> None:
-    """Print text as it is, whatever the user's names hold; `whole` lines are not broken."""
-    console.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
-
-
-def _left_out(lines: Sequence[str]) -> None:
-    for line in lines:
-        _say(f"Left out: {line}.", style="dim")
-
-
-def _described(cell: Cell) -> str:
+def _describe(cell: Cell) -> str:
     width = "" if cell.width is None else f" {cell.width}"
     return f"{cell.method}{width}, split {cell.seed + 1}"
 
 
-def _read(
-    data: str, target: str | None, task: str, max_rows: int, image_shape: str | None
-) -> Table:
-    from bochner.data.images import parse_image_shape
-    from bochner.data.tables import TableError, read_table
-
-    try:
-        shape = parse_image_shape(image_shape)
-        return read_table(data, target, task, max_rows, image_shape=shape)
-    except TableError as error:
-        fail(error)
-    except ModuleNotFoundError as error:
-        fail(f"reading {data} needs {error.name}: pip install 'bochner[cli]'")
-
-
-def _setup(table: Table, measure: str, gamma: float | None, device: str) -> Setup:
+def _setup(
+    data: str,
+    target: str | None,
+    task: str,
+    max_rows: int,
+    image_shape: str | None,
+    measure: str,
+    gamma: float | None,
+    device: str,
+) -> Setup:
     from bochner.compare.plan import Setup
+    from bochner.data.images import parse_image_shape
+    from bochner.data.tables import read_table
     from bochner.linear.scoring import choose_measure
     from bochner.models.preparation import make_preparation
 
-    if gamma is not None and not 0 < gamma < float("inf"):
-        fail(f"--gamma must be a positive finite number, got {gamma}")
-    try:
-        make_preparation(table.X, table.image_shape)
-        return Setup(table, choose_measure(table.y, table.task, measure), gamma, device)
-    except ValueError as error:
-        fail(error)
+    shape = parse_image_shape(image_shape)
+    table = read_table(data, target, task, max_rows, image_shape=shape)
+    make_preparation(table.X, table.image_shape)  # an error where there is nothing to learn from
+    return Setup(table, choose_measure(table.y, table.task, measure), gamma, device)
 
 
-def _methods(given: Sequence[str] | None, everything: bool) -> list[str]:
+def _methods(given: Sequence[str] | None, everything: bool, images: bool) -> list[str]:
+    """Those that were given; otherwise the main ones, or all, that such rows are for."""
     from bochner.models.methods import METHODS, find_method
 
-    if not given:
-        return [name for name, method in METHODS.items() if everything or method.main]
-    try:
+    if given:
         return list(dict.fromkeys(find_method(name).name for name in given))
-    except ValueError as error:
-        fail(error)
+    asked = {name: method for name, method in METHODS.items() if everything or method.main}
+    return [name for name, method in asked.items() if images or not method.images]
 
 
-def _not_for_images(names: Sequence[str]) -> list[str]:
-    from bochner.models.methods import METHODS
-
-    return [name for name in names if not METHODS[name].images]
-
-
-def _widths(text: str) -> list[int]:
-    try:
-        widths = [int(part) for part in text.split(",")]
-    except ValueError:
-        fail(f"--widths must be whole numbers separated by commas, got {text!r}")
-    wrong = [width for width in widths if width < 2 or width % 2]
-    if wrong:
-        fail(f"--widths must be even numbers from 2 on, got {wrong[0]}")
+def _even_widths(text: str) -> list[int]:
+    widths = whole_numbers("--widths", text)
+    odd = [width for width in widths if width % 2]
+    if odd:
+        fail(f"--widths must be even numbers from 2 on, got {odd[0]}")
     check_width("--widths", widths)
-    return list(dict.fromkeys(widths))
+    return widths
 
 
-def _check_device(device: str) -> None:
-    if device == "cpu":
-        return
-    if not re.fullmatch(r"cuda(:\d+)?", device):
-        fail(f"--device must be cpu or cuda, got {device!r}")
+def _open_notebook(folder: Path, fresh: bool) -> Notebook:
+    from bochner.records.cells import Notebook
+
+    file = folder / "cells.jsonl"
+    cannot = f"the results cannot be kept in {folder}"
     try:
-        import torch
-    except ModuleNotFoundError:
-        fail("--device cuda needs PyTorch: pip install 'bochner[gpu]'")
-    if not torch.cuda.is_available():
-        fail("--device cuda: PyTorch finds no CUDA device here; use --device cpu")
+        folder.mkdir(parents=True, exist_ok=True)
+        if fresh:
+            file.unlink(missing_ok=True)
+        return Notebook(file)
+    except (FileExistsError, NotADirectoryError):
+        fail(f"{cannot}: that is a file, and a folder is needed")
+    except OSError as error:
+        fail(f"{cannot}: {error.strerror or error}")
+    except UnicodeDecodeError:
+        fail(f"{cannot}: {file.name} there is not text")
 
 
 def _folder_name(data: str, target: str | None) -> str:
@@ -406,11 +291,6 @@ def _folder_name(data: str, target: str | None) -> str:
     from bochner.data.bundled import BUNDLED
     from bochner.data.formats import result_name
 
-    name = data
-    if data not in BUNDLED:
-        name = result_name(Path(data), taken=BUNDLED)
-    return _file_name(f"{name}-{target}" if target else name) or "data"
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
+    name = data if data in BUNDLED else result_name(Path(data), taken=BUNDLED)
+    name = f"{name}-{target}" if target else name
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "data"

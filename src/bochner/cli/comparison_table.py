@@ -13,18 +13,18 @@ _WIDE = 100  # characters of a screen that has room for every column of the tabl
 
 
 def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
-    """One line per method and width, for a screen of so many characters."""
+    """One line per method and width, for a screen of this many characters."""
     measure, summaries = document["measure"], document["summaries"]
     best = max(summary["score"] for summary in summaries)
     digits = 1 if measure["unit"] == "%" else 3
     classes = document["data"]["task"] == "classification"
     grid = Grid(box=None, pad_edge=False)
     grid.add_column("method", no_wrap=True)
-    heads = ["columns", f"{measure['name']} {measure['unit']}".strip(), "fit s", "transform s"]
-    for head in heads + (["error ≤ %"] if classes else []):
-        grid.add_column(head, justify="right", no_wrap=head != "balanced accuracy %")
-    own = screen >= _WIDE
-    if own:
+    titles = ["columns", f"{measure['name']} {measure['unit']}".strip(), "fit s", "transform s"]
+    for title in titles + ["error ≤ %"] * classes:
+        grid.add_column(title, justify="right", no_wrap=title != "balanced accuracy %")
+    shows_kernel = screen >= _WIDE
+    if shows_kernel:
         grid.add_column("of the kernel")
     previous = None
     for summary in summaries:
@@ -41,33 +41,35 @@ def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
         guarantee, certificate = summary["guarantee"], summary["certificate"]
         if classes:
             row.append("" if certificate is None else f"{100 * certificate['value']:.1f}")
-        if own:
+        if shows_kernel:
             row.append("" if guarantee == certificate else _of_the_kernel(guarantee))
         grid.add_row(*row)
         previous = summary["method"]
     return grid
 
 
-def guaranteed_statements(document: Mapping[str, Any]) -> list[str]:
-    """What is guaranteed of the recommended method."""
-    found = document["recommendation"]
-    chosen = next(
-        summary
-        for summary in document["summaries"]
-        if (summary["method"], summary["width"]) == (found["method"], found["width"])
+def guarantee_lines(document: Mapping[str, Any]) -> list[str]:
+    """What is guaranteed of the recommended method, and why nothing is of its kernel."""
+    advice = document["recommendation"]
+    summary = next(
+        one
+        for one in document["summaries"]
+        if (one["method"], one["width"]) == (advice["method"], advice["width"])
     )
-    guarantees = [chosen["certificate"], chosen["guarantee"]]
-    statements = [
-        guarantee["statement"]
-        for guarantee in guarantees
-        if guarantee is not None and guarantee["value"] < guarantee["uninformative"]
-    ]
-    return list(dict.fromkeys(statements))
+    guarantees = [one for one in (summary["certificate"], summary["guarantee"]) if one]
+    lines = [f"Guaranteed: {one['statement']}" for one in guarantees if _says_something(one)]
+    if summary["no_guarantee"]:
+        lines.append(f"Not guaranteed of its kernel: {summary['no_guarantee']}.")
+    return list(dict.fromkeys(lines))
+
+
+def _says_something(guarantee: Mapping[str, Any]) -> bool:
+    return bool(guarantee["value"] < guarantee["uninformative"])
 
 
 def _of_the_kernel(guarantee: Mapping[str, Any]) -> str:
     text = f"{guarantee['name']} ≤ {guarantee['value']:.3f}"
-    return text if guarantee["value"] < guarantee["uninformative"] else f"{text}: says nothing"
+    return text if _says_something(guarantee) else f"{text}: says nothing"
 
 
 def footnote(document: Mapping[str, Any]) -> str:

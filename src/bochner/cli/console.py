@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from rich.console import Console
 
+if TYPE_CHECKING:
+    from bochner.data.tables import Table
+
 console = Console()
 errors = Console(stderr=True, soft_wrap=True)
 
-MOST_COLUMNS = 1_000_000  # of a map
+RESULTS = Path("bochner-results")
+MAX_COLUMNS = 1_000_000  # of a map
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def fail(message: object, code: int = 2) -> NoReturn:
-    """Say in one line on stderr what is wrong, and end the program.
-
-    Parameters
-    ----------
-    message : object
-        What is wrong, and what would be accepted; line breaks become blanks.
-    code : int, default=2
-        The exit status.
-    """
-    line = " ".join(str(message).split())
-    errors.print(f"bochner: {line}", highlight=False, markup=False)
+    """Say in one line on stderr what is wrong and what would be accepted, and end the program."""
+    warn(f"bochner: {' '.join(str(message).split())}")
     raise typer.Exit(code)
 
 
-def say(*lines: str, style: str | None = None) -> None:
-    """Print lines as they are, whatever the user's names hold; they are not broken."""
+def warn(line: str) -> None:
+    """Print a line on stderr as it is."""
+    errors.print(line, highlight=False, markup=False)
+
+
+def say(*lines: str, style: str | None = None, wrap: bool = False) -> None:
+    """Print lines as they are, whatever the user's names hold; broken at words with `wrap`."""
     for line in lines:
-        console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, style=style, highlight=False, markup=False, soft_wrap=not wrap)
 
 
 @contextmanager
@@ -51,17 +53,64 @@ def one_line_errors() -> Iterator[None]:
     except (ValueError, NotImplementedError, WriteError) as error:
         fail(error)
     except MemoryError:
-        fail("this does not fit into memory: use fewer rows (--max-rows) or a smaller --width")
+        fail("this does not fit into memory: use fewer rows (--max-rows) or fewer columns")
     except KeyboardInterrupt:
-        fail("interrupted; nothing was written", 130)
+        fail("interrupted before it was finished", 130)
 
 
-def data_help() -> str:
-    """What can be given as data, for the help of a command."""
-    from bochner.data.bundled import BUNDLED
-    from bochner.data.formats import FORMATS
+def command_line() -> str:
+    """The command that was given, to be repeated."""
+    return shlex.join(["bochner", *sys.argv[1:]])
 
-    return f"A file ({', '.join(FORMATS)}), or a dataset by name: {', '.join(BUNDLED)}."
+
+def introduce(table: Table) -> None:
+    """What the data is, and what is done to it before anything is learned."""
+    from bochner.models.preparation import preparation_notes
+    from bochner.records.wording import counted
+
+    kind = "numbers to predict"
+    if table.task == "classification":
+        kind = f"{len(set(table.y.tolist()))} classes"
+    columns = counted(table.X.shape[1], "column")
+    say(f"{table.name}: {len(table.y)} rows, {columns}, {kind}", style="bold")
+    say(*table.notes, *preparation_notes(table.X, table.image_shape), style="dim")
+
+
+def write_page(document: Mapping[str, Any], folder: Path) -> Path | None:
+    """Write the page of a document; where its packages are missing, say so and return None."""
+    try:
+        from bochner.report import write_page as write
+
+        return write(document, folder / "page.html")
+    except ModuleNotFoundError as error:
+        say(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
+        return None
+
+
+def whole_numbers(option: str, text: str, what: str = "") -> list[int]:
+    """Numbers separated by commas, each once; `what` says in brackets what is counted."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) for part in parts):
+        counted = f" ({what})" if what else ""
+        fail(
+            f"{option} must be whole numbers of at least 1{counted}, separated by commas, "
+            f"got {text!r}"
+        )
+    return list(dict.fromkeys(map(int, parts)))
+
+
+def check_device(device: str) -> None:
+    """Give up unless the computation can run there: cpu, or a device of PyTorch."""
+    if device == "cpu":
+        return
+    try:
+        import torch
+
+        torch.zeros(1, device=device)
+    except ModuleNotFoundError:
+        fail(f"--device {device} needs PyTorch: pip install 'bochner[gpu]'")
+    except (RuntimeError, AssertionError) as error:
+        fail(f"--device {device} cannot be used: {str(error).splitlines()[0]}")
 
 
 def check_free(path: Path, force: bool) -> None:
@@ -75,26 +124,16 @@ def check_free(path: Path, force: bool) -> None:
 
 
 def check_positive(option: str, value: float | None) -> None:
-    """Give up where an option is given that is no positive finite number."""
+    """Give up where an option is given that is not a positive finite number."""
     if value is not None and not 0 < value < float("inf"):
-        fail(f"{option} must be a positive number, got {value}")
+        fail(f"{option} must be a positive finite number, got {value}")
 
 
 def check_width(option: str, widths: Sequence[int], n_rows: int = 0) -> None:
-    """Give up where the columns of a map are too many, or would fill half of the memory.
-
-    Parameters
-    ----------
-    option : str
-        The option that gave the widths.
-    widths : sequence of int
-        Numbers of columns.
-    n_rows : int, default=0
-        Rows that there will be columns of; 0 where that is not yet known.
-    """
+    """Give up where the columns of a map are too many, or those of `n_rows` too much memory."""
     largest = max(widths)
-    if largest > MOST_COLUMNS:
-        fail(f"{option} must be at most {MOST_COLUMNS}, got {largest}")
+    if largest > MAX_COLUMNS:
+        fail(f"{option} must be at most {MAX_COLUMNS}, got {largest}")
     memory, needed = _memory(), 8 * n_rows * largest
     if memory is not None and needed > memory / 2:
         fail(
@@ -117,10 +156,10 @@ def score_text(measure: str, value: float) -> str:
 
 def _memory() -> int | None:
     """The bytes of memory that this process may have, where the system tells."""
-    found = []
+    limits = []
     with suppress(AttributeError, OSError, ValueError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for file in _LIMITS:  # of a container
         with suppress(OSError, ValueError):  # no such file, or "max"
-            found.append(int(Path(file).read_text()))
-    return min(found, default=None)
+            limits.append(int(Path(file).read_text()))
+    return min(limits, default=None)

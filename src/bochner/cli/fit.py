@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,13 +12,24 @@ from bochner.cli.console import (
     check_free,
     check_positive,
     check_width,
+    command_line,
     console,
-    data_help,
     fail,
     file_size,
+    introduce,
     one_line_errors,
     say,
     score_text,
+)
+from bochner.cli.options import (
+    Force,
+    Gamma,
+    ImageShape,
+    MaxRows,
+    MeasureName,
+    Target,
+    Task,
+    data_help,
 )
 
 if TYPE_CHECKING:
@@ -30,47 +39,28 @@ if TYPE_CHECKING:
 _MAX_ROWS = 100_000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(fit)
-
-
 def fit(
     data: Annotated[str, typer.Argument(help=data_help())],
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="The column to predict: name or position, 1 is the first. [default: the last]"
-        ),
-    ] = None,
-    image_shape: Annotated[
-        str | None,
-        typer.Option(help="What every row is an image of: 28x28, 32x32x3; none for no images."),
-    ] = None,
+    target: Target = None,
+    image_shape: ImageShape = None,
     method: Annotated[
         str, typer.Option(help="How rows become features; 'bochner compare' tells which is good.")
     ] = "FourierFeatures",
     width: Annotated[int, typer.Option(min=1, help="Columns of the feature map.")] = 256,
-    gamma: Annotated[
-        float | None, typer.Option(help="Of the kernel; chosen on held-out rows by default.")
-    ] = None,
+    gamma: Gamma = None,
     C: Annotated[
         float | None,
-        typer.Option("--C", help="Weight of the loss; chosen on held-out rows by default."),
+        typer.Option("--C", help="Weight of the loss. [default: chosen on held-out rows]"),
     ] = None,
-    task: Annotated[str, typer.Option(help="auto, classification or regression.")] = "auto",
-    measure: Annotated[
-        str, typer.Option(help="auto, accuracy or balanced-accuracy, for classes.")
-    ] = "auto",
+    task: Task = "auto",
+    measure: MeasureName = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
-    max_rows: Annotated[
-        int, typer.Option(min=20, help="Of more rows, so many are drawn at random.")
-    ] = _MAX_ROWS,
+    max_rows: MaxRows = _MAX_ROWS,
     output: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.skops"),
     onnx: Annotated[
         Path | None, typer.Option(help="Write the model as ONNX too, to this file.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Force = False,
 ) -> None:
     """Train one model on a file and write it to a file."""
     for path in filter(None, (output, onnx)):
@@ -92,7 +82,7 @@ def fit(
         check_method(table, name, width)
         if onnx is not None:
             _check_onnx(table, name, width)
-        _introduce(table)
+        introduce(table)
         with console.status("Choosing settings and training"):
             trained = train(
                 table, name, width=width, gamma=gamma, C=C, measure=measure, random_state=seed
@@ -101,18 +91,6 @@ def fit(
         _save(table, name, trained, output)
         if onnx is not None:
             _write_onnx(table, trained, onnx)
-
-
-def _introduce(table: Table) -> None:
-    from bochner.models.preparation import preparation_notes
-    from bochner.records.wording import counted
-
-    kind = "is a number"
-    if table.task == "classification":
-        kind = f"has {len(set(table.y.tolist()))} classes"
-    columns = counted(table.X.shape[1], "column")
-    say(f"{table.name}: {len(table.y)} rows, {columns}; {table.target or 'the target'} {kind}")
-    say(*table.notes, *preparation_notes(table.X, table.image_shape), style="dim")
 
 
 def _report(table: Table, method: str, width: int, trained: Trained) -> None:
@@ -144,7 +122,7 @@ def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
         "score": trained.score,
         "rows": len(table.y),
         "calibration": trained.calibration,
-        "command": shlex.join(["bochner", *sys.argv[1:]]),
+        "command": command_line(),
     }
     schema = Schema.of(table.X, pixels=table.image_shape is not None)
     save_model(trained.pipeline, output, schema=schema, details=details)
@@ -156,8 +134,10 @@ def _check_onnx(table: Table, method: str, width: int) -> None:
     from bochner.models.onnx.pipelines import check_convertible
     from bochner.models.pipelines import make_model
 
-    options: dict[str, Any] = {"width": width, "gamma": 1.0, "image_shape": table.image_shape}
-    check_convertible(make_model(method, table.X, table.y, table.task, **options))
+    shape = table.image_shape
+    check_convertible(
+        make_model(method, table.X, table.y, table.task, width=width, gamma=1.0, image_shape=shape)
+    )
 
 
 def _write_onnx(table: Table, trained: Trained, path: Path) -> None:

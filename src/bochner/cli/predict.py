@@ -8,25 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bochner.cli.console import (
-    check_free,
-    console,
-    data_help,
-    errors,
-    fail,
-    one_line_errors,
-    say,
-    score_text,
-)
+from bochner.cli.console import check_free, console, fail, one_line_errors, say, score_text, warn
+from bochner.cli.options import Force, data_help
 
 if TYPE_CHECKING:
     from bochner.models.files import Model
     from bochner.models.prediction import Extra, PredictionSummary
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(predict)
 
 
 def predict(
@@ -46,7 +33,7 @@ def predict(
             help="Also estimated probabilities of the classes; not with --scores.",
         ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Force = False,
 ) -> None:
     """Predict the rows of a file with a model, and write the predictions as CSV."""
     check_free(output, force)
@@ -71,7 +58,7 @@ def _load(path: Path) -> Model:
         model = load_model(path)
     for warning in caught:
         if issubclass(warning.category, ModelFileWarning):
-            errors.print(f"bochner: {warning.message}", highlight=False, markup=False)
+            warn(f"bochner: {warning.message}")
     return model
 
 

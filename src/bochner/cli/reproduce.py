@@ -1,4 +1,4 @@
-"""The command `reproduce`: tables and figures of three papers, beside what they published."""
+"""The command `reproduce`: tables and figures of three papers, with what they published."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,22 +14,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bochner.cli.console import console, errors, fail
-from bochner.records.cells import Notebook
-from bochner.records.run import Run
+from bochner.cli.console import (
+    RESULTS,
+    check_device,
+    fail,
+    one_line_errors,
+    say,
+    warn,
+    whole_numbers,
+    write_page,
+)
+from bochner.records.cells import Cell, Notebook, Result
+from bochner.records.run import Event, Failure, Run
 from bochner.records.sections import as_text
+from bochner.records.wording import counted
 
 if TYPE_CHECKING:
     from bochner.papers.study import Request, Study
-    from bochner.records.cells import Cell, Result
 
-FOLDER = Path("bochner-results")
 DEVICE_BUDGET = 2**33  # bytes of scratch memory on a device
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(reproduce)
 
 
 def reproduce(
@@ -66,7 +69,7 @@ def reproduce(
     output: Annotated[
         Path | None,
         typer.Option(
-            help=f"Folder of the results; default: {FOLDER}/STUDY, or STUDY-quick with --quick.",
+            help=f"Folder of the results; default: {RESULTS}/STUDY, or STUDY-quick with --quick.",
             show_default=False,
         ),
     ] = None,
@@ -84,7 +87,7 @@ def reproduce(
         typer.Option(help="cpu, or a device of PyTorch such as cuda; only networks can use it."),
     ] = "cpu",
 ) -> None:
-    """Rebuild a table or figure of a paper, beside the published numbers.
+    """Rebuild a table or figure of a paper, with the published numbers next to ours.
 
     What was measured is kept: the same command started again goes on where it stopped. A cell
     that fails is reported, and does not stop the others.
@@ -94,25 +97,13 @@ def reproduce(
     from bochner.papers.study import Request
 
     if show_list or study is None:
-        for line in _listing(list(STUDIES.values())):
-            _line(line)
+        say(*_listing(list(STUDIES.values())))
         if not show_list:
             fail("name a study to reproduce; there are those above")
         return
-    if study not in STUDIES:
-        close = difflib.get_close_matches(study, STUDIES, n=3)
-        # Nothing like it: the first study of each paper shows what names look like.
-        first = {s.paper: name for name, s in reversed(STUDIES.items())}
-        named = " or ".join(close or list(first.values())[::-1][:3])
-        fail(f"there is no study {study!r}; did you mean {named}? (--list shows all)")
-    if data is not None:
-        if not data.is_dir():
-            fail(f"--data must be a folder, got {str(data)!r}")
-        os.environ["BOCHNER_DATA"] = str(data)  # processes that measure read it
-    chosen = STUDIES[study]
-    folder = output or FOLDER / (study + "-quick" * quick)
-    if folder.exists() and not folder.is_dir():
-        fail(f"--output must be a folder, got the file {str(folder)!r}")
+    chosen = _find_study(study)
+    folder = output or RESULTS / (study + "-quick" * quick)
+    _check_folders(data, folder)
     request = Request(
         _tasks(chosen, tasks, quick),
         seeds or chosen.version(quick).seeds,
@@ -120,33 +111,70 @@ def reproduce(
         _widths(chosen, widths),
     )
     measure = chosen.measure if device == "cpu" else _on_device(chosen, device)
-    tasks_found, left_out = chosen.find_data(request.tasks, offline, _say)
+    tasks_found, left_out = chosen.find_data(request.tasks, offline, warn)
     request = replace(request, tasks=tasks_found)
-    for line in left_out:
-        _line(f"Left out: {line}")
+    say(*(f"Left out: {line}" for line in left_out))
     if not request.tasks:
         fail(f"{study} has no data; set BOCHNER_DATA or --data to the folder of the data files")
-    run = Run(measure, Notebook(resume or folder / "cells.jsonl"), jobs, _say)
-    _introduce(chosen, quick, run)
-    options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
-    options |= {"--jobs": jobs * (jobs > 1), "--device": device if device != "cpu" else None}
-    command = f"bochner reproduce {study}" + "".join(
-        f" {name}" if value is True else f" {name} {shlex.quote(str(value))}"
-        for name, value in options.items()
-        if value
-    )
-    _report(chosen, request, run, left_out, folder, command, device)
+    with one_line_errors():
+        run = Run(measure, Notebook(resume or folder / "cells.jsonl"), jobs, _watch)
+        _introduce(chosen, quick, run)
+        options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
+        options |= {"--jobs": jobs * (jobs > 1), "--device": device if device != "cpu" else None}
+        _report(chosen, request, run, left_out, folder, _command(study, options), device)
+
+
+def _find_study(name: str) -> Study:
+    from bochner.papers.registry import STUDIES
+
+    if name not in STUDIES:
+        close = difflib.get_close_matches(name, STUDIES, n=3)
+        # Nothing like it: the first study of each paper shows what names look like.
+        first = {study.paper: name for name, study in reversed(STUDIES.items())}
+        meant = " or ".join(close or list(first.values())[::-1][:3])
+        fail(f"there is no study {name!r}; did you mean {meant}? (--list shows all)")
+    return STUDIES[name]
+
+
+def _check_folders(data: Path | None, output: Path) -> None:
+    """The folder of the data is there, for this process and those that measure."""
+    if data is not None:
+        if not data.is_dir():
+            fail(f"--data must be a folder, got {str(data)!r}")
+        os.environ["BOCHNER_DATA"] = str(data)
+    if output.exists() and not output.is_dir():
+        fail(f"--output must be a folder, got the file {str(output)!r}")
+
+
+def _command(study: str, options: Mapping[str, object]) -> str:
+    """What repeats it: the options that are not at their defaults."""
+    words = ["bochner", "reproduce", study]
+    for name, value in options.items():
+        words += [name] * bool(value) + [str(value)] * bool(value and value is not True)
+    return shlex.join(words)
+
+
+def _watch(event: Event, n_done: int, n_cells: int) -> None:
+    """One line per cell that is done."""
+    if isinstance(event, Cell):
+        return
+    if isinstance(event, Failure):
+        text = f"failed: {event.message}"
+    else:
+        notes = [f"{name} {value:.4g}" for name, value in event.details.items()]
+        text = f"{event.score:.4f} ({', '.join([*notes, f'{event.seconds:.1f} s'])})"
+    warn(f"[{n_done}/{n_cells}] {event.cell}: {text}")
 
 
 def _introduce(study: Study, quick: bool, run: Run) -> None:
     """What is about to be measured, how long it takes, and what is there."""
     version = f"a small version ({study.quick.note})" if quick else "the full version"
     duration = study.version(quick).time
-    _line(f"{study.paper}, {study.item}: {study.summary}", style="bold")
     elsewhere = ", minutes on a GPU" * (study.on_devices and not quick)
-    _line(f"This is {version}; {duration} on 2 cores{elsewhere}.")
+    say(f"{study.paper}, {study.item}: {study.summary}", style="bold")
+    say(f"This is {version}; {duration} on 2 cores{elsewhere}.")
     if len(run.notebook):
-        _line(f"{len(run.notebook)} finished cells in {run.notebook.path}")
+        say(f"{len(run.notebook)} finished cells in {run.notebook.path}")
 
 
 def _report(
@@ -172,38 +200,30 @@ def _report(
     sections = study.sections(results)
     note = f"A small version: {study.quick.note}. It decides little about what the paper claims."
     quick = [note] * request.quick
-    for line in (f"\n{as_text(sections)}", *quick, *failures):
-        _line(line)
     drawn, undrawn = draw(sections)
-    for line in undrawn:
-        _line(line)
-    missing = sum(cell not in run.notebook for cell in run.planned)
-    cut = f"Interrupted: {missing} of the cells planned so far were not measured."
+    say(f"\n{as_text(sections)}", *quick, *failures, *undrawn)
+    cut = f"Interrupted: {len(run.missing)} of the cells planned so far were not measured."
     notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
     notes += [cut] * run.interrupted
-    made = make_document(study, request, run, drawn, command=command, notes=notes, device=device)
-    paths = write_outcome(made, drawn, folder)
-    files = [_notebook_name(run.notebook.path, folder), "results.json", *_page(made, folder)]
-    figures = len({Path(path).stem for path in paths} - {"results"})
-    files += [f"{figures} figure{'s' * (figures != 1)}"] if figures else []
-    _line(f"\n{elapsed:.0f} s. Results are in {folder}: {', '.join(files)}")
+    document = make_document(
+        study, request, run, drawn, command=command, notes=notes, device=device
+    )
+    paths = write_outcome(document, drawn, folder)
+    page = write_page(document, folder)
+    files = [_notebook_name(run.notebook.path, folder), "results.json"]
+    files += [] if page is None else [page.name]
+    n_figures = len({Path(path).stem for path in paths} - {"results"})
+    files += [counted(n_figures, "figure")] * bool(n_figures)
+    say(f"\n{elapsed:.0f} s. Results are in {folder}: {', '.join(files)}")
     if run.interrupted:
-        _say(f"bochner: {cut} The same command goes on from there.")
-        raise typer.Exit(130)
+        fail(f"{cut} The same command goes on from there.", 130)
 
 
 def _on_device(study: Study, device: str) -> Callable[[Cell], Result]:
     """The measurement on a device, which must be there."""
     if not study.on_devices:
         fail(f"{study.name} does not use a device; --device is for studies of networks")
-    try:
-        import torch
-
-        torch.zeros(1, device=device)
-    except ImportError:
-        fail(f"--device {device} needs PyTorch (pip install 'bochner[gpu]')")
-    except (RuntimeError, AssertionError) as error:
-        fail(f"--device {device} cannot be used: {str(error).splitlines()[0]}")
+    check_device(device)
     return partial(study.measure, device=device, budget=DEVICE_BUDGET)
 
 
@@ -212,27 +232,12 @@ def _notebook_name(path: Path | None, folder: Path) -> str:
     return path.name if path is not None and path.parent == folder else str(path)
 
 
-def _page(made: dict[str, object], folder: Path) -> list[str]:
-    try:
-        from bochner.report import write_page
-    except ModuleNotFoundError as error:
-        _line(f"No page: it needs {error.name} (pip install 'bochner[cli]').")
-        return []
-    return [write_page(made, folder / "page.html").name]
-
-
 def _widths(study: Study, text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     if not study.widths:
         fail(f"{study.name} has no widths to choose; --widths is for other studies")
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and int(part) for part in parts):
-        fail(
-            f"--widths must be whole numbers of at least 1 ({study.widths}), separated by commas, "
-            f"got {text!r}"
-        )
-    return tuple(dict.fromkeys(map(int, parts)))
+    return tuple(whole_numbers("--widths", text, study.widths))
 
 
 def _tasks(study: Study, text: str | None, quick: bool) -> tuple[str, ...]:
@@ -246,15 +251,6 @@ def _tasks(study: Study, text: str | None, quick: bool) -> tuple[str, ...]:
             f"got {(wrong or [text])[0]!r}"
         )
     return wanted
-
-
-def _line(text: str, style: str | None = None) -> None:
-    """Print as it is: neither cut to the width of the terminal nor read as markup."""
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
-
-def _say(line: str) -> None:
-    errors.print(line, markup=False, highlight=False)
 
 
 def _listing(studies: list[Study]) -> list[str]:

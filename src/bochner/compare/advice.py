@@ -16,28 +16,14 @@ _NO_TIME = 0.1  # seconds that nobody minds
 
 
 def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
-    """A score with its error and unit.
-
-    Examples
-    --------
-    >>> from bochner.compare.advice import score_text
-    >>> score_text({"score": 97.25, "standard_error": 0.5}, {"unit": "%"})
-    '97.2 ± 0.5 %'
-    """
+    """A score with its error and unit, such as ``97.2 ± 0.5 %``."""
     digits = 1 if measure["unit"] == "%" else 3
     text = format_mean(summary["score"], summary["standard_error"], f".{digits}f")
     return f"{text} {measure['unit']}".rstrip()
 
 
 def describe(summary: Mapping[str, Any]) -> str:
-    """The method with its width, in words.
-
-    Examples
-    --------
-    >>> from bochner.compare.advice import describe
-    >>> describe({"method": "Nystroem", "width": 32}), describe({"method": "exact", "width": None})
-    ('Nystroem with 32 columns', 'the exact kernel method')
-    """
+    """The method with its width, in words."""
     if summary["width"] is None:
         return "the exact kernel method"
     return f"{summary['method']} with {summary['width']} columns"
@@ -47,15 +33,6 @@ def guess_score(setup: Setup) -> float:
     """The score of a guess that does not look at the rows, in the unit of the measure.
 
     The largest class for every row; the mean for numbers.
-
-    Examples
-    --------
-    >>> from bochner.data.tables import read_table
-    >>> from bochner.compare.advice import guess_score
-    >>> from bochner.compare.plan import Setup
-    >>> from bochner.linear.scoring import MEASURES
-    >>> round(guess_score(Setup(read_table("iris"), MEASURES["accuracy"])), 1)
-    33.3
     """
     if not setup.measure.classes:
         return 0.0
@@ -69,15 +46,6 @@ def counting_rows(setup: Setup, n_test: int) -> float:
 
     All of them; where classes weigh the same, the noise of the mean over :math:`k` classes is that
     of :math:`k^2 / \sum_c n_c^{-1}` rows, with :math:`n_c` test rows in class :math:`c`.
-
-    Examples
-    --------
-    >>> from bochner.data.tables import read_table
-    >>> from bochner.compare.advice import counting_rows
-    >>> from bochner.compare.plan import Setup
-    >>> from bochner.linear.scoring import MEASURES
-    >>> counting_rows(Setup(read_table("iris"), MEASURES["accuracy"]), 37)
-    37.0
     """
     if not setup.measure.balanced:
         return float(n_test)
@@ -91,22 +59,7 @@ def noise_of(
     """How far a score may be off by chance, one standard error, and what that is, in words.
 
     Over two or three splits a standard error may come out small by luck, so that a share has at
-    least the one that follows from the number of test rows.
-
-    Parameters
-    ----------
-    summary : dict
-        From :func:`~bochner.compare.document.summarise`.
-    measure : dict
-        From :func:`~bochner.compare.document.measure_of`.
-    n_test : float
-        From :func:`counting_rows`.
-
-    Examples
-    --------
-    >>> from bochner.compare.advice import noise_of
-    >>> noise_of({"score": 50.0, "standard_error": 0.1}, {"unit": "%"}, 100)
-    (5.0, "Noise is 5.0 %, the standard error of such a share of a split's test rows.")
+    least the one that follows from the number of test rows, which :func:`counting_rows` gives.
     """
     over_splits = summary["standard_error"]
     if measure["unit"] != "%":
@@ -132,22 +85,9 @@ def recommend(
     """Which line to use, in a sentence, and why.
 
     The one with the fewest columns among those within the noise of the best; of equally wide ones
-    the best that is not much slower than the fastest. The exact kernel method counts as wider
-    than all.
-
-    Parameters
-    ----------
-    summaries : sequence of dict
-        From :func:`~bochner.compare.document.summarise`.
-    measure : dict
-        From :func:`~bochner.compare.document.measure_of`.
-    n_test : float
-        From :func:`counting_rows`; see :func:`noise_of`.
-    guess : float, optional
-        From :func:`guess_score`: what is not better by more than its noise is not recommended.
-    complete : bool, default=True
-        Whether all that was asked for was measured. Where it was not, and one method is all there
-        is, nothing is recommended.
+    the best that is not much slower than the fastest. The exact kernel method counts as wider than
+    all. What is not better than a `guess` by more than its noise is not recommended, nor is the
+    only method that was measured where not all that was asked for is there (`complete`).
     """
     best = max(summaries, key=lambda summary: summary["score"])
     error, noise = noise_of(best, measure, n_test)

@@ -16,36 +16,19 @@ from bochner.compare.plan import Setup
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
 from bochner.records.cells import Result
+from bochner.records.files import plain_values
 from bochner.records.provenance import machine, versions
 from bochner.records.statistics import mean_and_error
 
 
 def measure_of(setup: Setup) -> dict[str, Any]:
-    """Name and unit of what is measured.
-
-    Examples
-    --------
-    >>> from bochner.data.tables import read_table
-    >>> from bochner.compare.document import measure_of
-    >>> from bochner.compare.plan import Setup
-    >>> from bochner.linear.scoring import MEASURES
-    >>> measure_of(Setup(read_table("iris"), MEASURES["balanced-accuracy"]))["name"]
-    'balanced accuracy'
-    """
+    """Name and unit of what is measured."""
     name = setup.measure.name.replace("-", " ")
     return {"name": name, "unit": setup.measure.unit, "higher_is_better": True}
 
 
 def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
-    """A line for each method and width: means over the splits, and what is guaranteed.
-
-    Parameters
-    ----------
-    setup : Setup
-        What was compared.
-    results : sequence of Result
-        Cells that were measured.
-    """
+    """A line for each method and width: means over the splits, and what is guaranteed."""
     groups: dict[tuple[str, int | None], list[Result]] = {}
     for result in results:
         groups.setdefault((result.cell.method, result.cell.width), []).append(result)
@@ -59,9 +42,10 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
     cell = group[0].cell
     score, error = mean_and_error([setup.measure.factor * result.score for result in group])
     first = next((result for result in group if result.cell.seed == 0), None)
-    guarantee = certificate = None
+    guarantee = no_guarantee = certificate = None
     if first is not None:
         guarantee = first.details["guarantee"]
+        no_guarantee = first.details.get("no_guarantee")
         errors: Any = first.details["errors"]
         by_class: Any = first.details.get("class_errors")
         if setup.measure.balanced and by_class is not None:
@@ -79,13 +63,14 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
         "transform": float(np.mean([result.details["transform"] for result in group])),
         "baseline": METHODS[cell.method].baseline,
         "guarantee": guarantee or certificate,
+        "no_guarantee": no_guarantee,
         "certificate": certificate,
         "chosen": _typical([result.details["chosen"] for result in group]),
     }
 
 
 def _typical(chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of every setting the median, or what came most often."""
+    """Of every setting the median, or the most frequent value."""
     typical: dict[str, Any] = {}
     for name in chosen[0]:
         values = [settings.get(name) for settings in chosen]
@@ -109,22 +94,8 @@ def make_document(
 ) -> dict[str, Any]:
     """The whole document, of plain values that JSON can hold.
 
-    Parameters
-    ----------
-    setup : Setup
-        What was compared.
-    results : sequence of Result
-        At least one.
-    command : str
-        What repeats it.
-    seconds : float
-        What it took, this time.
-    left_out : sequence of str
-        What was not measured, and why.
-    interrupted : bool, default=False
-        Whether cells are missing.
-    pictures : mapping, optional
-        See :mod:`bochner.compare.pictures.plane`.
+    There is at least one result; `seconds` is what it took this time, `left_out` what was not
+    measured and why, and `interrupted` says whether cells are missing.
     """
     table = setup.table
     measure = measure_of(setup)
@@ -178,20 +149,5 @@ def make_document(
         "interrupted": interrupted,
         "pictures": dict(pictures or {}),
     }
-    plain: dict[str, Any] = _plain(document)
+    plain: dict[str, Any] = plain_values(document)
     return plain
-
-
-def _plain(value: Any) -> Any:
-    """Values that JSON has: no NaN, no infinity, nothing of NumPy."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bochner.data.tables import take_rows
 from bochner.engine.places import to_numpy
 from bochner.guarantees import (
     ConditionsNotMet,
@@ -33,13 +34,7 @@ _OTHERS = 0.25  # of the rows: for scaler and gamma
 
 @dataclass(frozen=True)
 class NoGuarantee:
-    """That there is no guarantee, and why.
-
-    Attributes
-    ----------
-    reason : str
-        A sentence without the full stop.
-    """
+    """That there is no guarantee, and why: a sentence without the full stop."""
 
     reason: str
 
@@ -48,26 +43,10 @@ class NoGuarantee:
 class Evidence:
     """The rows that a guarantee of a fitted map may be computed from.
 
-    Attributes
-    ----------
-    X_test : array of shape (m, d)
-        Prepared test rows, where the map works.
-    X : DataFrame, array or sparse matrix of shape (n, d)
-        All rows, not prepared.
-    y : array of shape (n,)
-        All labels, coded.
-    task : {"classification", "regression"}
-        What the labels are.
-    seed : int
-        Decides which rows scale the columns.
-    scale : float
-        The scale rule of the prepared training rows.
-    gammas : sequence of float
-        Multiples of the scale rule that gamma was chosen among; empty: given by the user.
-    place : callable
-        Puts prepared rows where the map works.
-    image_shape : tuple of int or None
-        Height, width and channels, where rows are images.
+    `X_test` are prepared test rows where the map works, and `place` puts others there; `X` and `y`
+    are all rows, not prepared. `scale` is the scale rule of the prepared training rows, and
+    `gammas` its multiples that gamma was chosen among, empty where the user gave it. `seed`
+    decides which rows scale the columns.
     """
 
     X_test: Any
@@ -86,27 +65,7 @@ def guarantee_of(
 ) -> Guarantee | NoGuarantee:
     """What is guaranteed of the kernel of a fitted map, or why nothing is.
 
-    Parameters
-    ----------
-    kind : str or None
-        A key of `KINDS`; None where no guarantee is known for the method.
-    feature_map : transformer
-        Fitted.
-    evidence : Evidence
-        The rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.kernel_approximation import Nystroem
-    >>> from bochner.compare.guarantees import Evidence, guarantee_of
-    >>> X, y = np.random.RandomState(0).standard_normal((400, 2)), np.tile([-1, 1], 200)
-    >>> nystroem = Nystroem(gamma=0.1, n_components=50, random_state=0).fit(X[:300])
-    >>> evidence = Evidence(X[300:], X, y, "classification")
-    >>> guarantee_of("kernel residual", nystroem, evidence).informative
-    True
-    >>> guarantee_of(None, nystroem, evidence).reason
-    'none is known for the kernel of this method'
+    `kind` is a key of `KINDS`, None where no guarantee is known for the method.
     """
     if kind is None:
         return NoGuarantee("none is known for the kernel of this method")
@@ -156,9 +115,9 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     others, rows = np.split(order, [int(_OTHERS * len(y))])
     if len(np.unique(y[rows])) < 2:
         raise ConditionsNotMet(f"the {len(rows)} rows to learn from are of one class")
-    take = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
+    X_others, X_rows = take_rows(X, others), take_rows(X, rows)
     try:
-        prepare = make_preparation(take(others), evidence.image_shape).fit(take(others))
+        prepare = make_preparation(X_others, evidence.image_shape).fit(X_others)
     except ValueError as error:
         raise ConditionsNotMet(
             f"{len(others)} rows are too few to scale the columns by: {error}"
@@ -167,9 +126,9 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     if evidence.gammas:
         factors = np.array(evidence.gammas)
         nearest = np.abs(np.log(gamma / evidence.scale / factors)).argmin()
-        gamma = factors[nearest] * scale_rule(prepare.transform(take(others)))
+        gamma = factors[nearest] * scale_rule(prepare.transform(X_others))
     again = clone(feature_map).set_params(gamma=float(gamma))
-    again.fit(evidence.place(prepare.transform(take(rows))), y[rows])
+    again.fit(evidence.place(prepare.transform(X_rows)), y[rows])
     found: Guarantee = again.bound(DELTA, n_settings=len(evidence.gammas) or 1)
     return replace(
         found,
@@ -188,12 +147,7 @@ KINDS: dict[str, Callable[[Any, Evidence], Guarantee]] = {
 def error_rate(errors: int, n_test: int, n_certified: int) -> Guarantee:
     """An upper limit of the error rate on new rows, from test rows that were only counted.
 
-    Parameters
-    ----------
-    errors, n_test : int
-        Wrong decisions, and test rows.
-    n_certified : int
-        For how many models at once it is to hold on the same rows.
+    It holds for `n_certified` models at once on the same rows.
     """
     return Guarantee(
         "error rate",
@@ -212,15 +166,9 @@ def error_rate(errors: int, n_test: int, n_certified: int) -> Guarantee:
 def balanced_error(class_errors: Sequence[Sequence[int]], n_certified: int) -> Guarantee:
     """An upper limit of the balanced error on new rows: the mean over the classes of their own.
 
-    The rows of a class are independent whatever their number is, so that each class has the limit
-    of Clopper and Pearson; that all are to hold at once is paid for.
-
-    Parameters
-    ----------
-    class_errors : sequence of pairs of int
-        Wrong decisions, and test rows, of every class.
-    n_certified : int
-        For how many models at once it is to hold on the same rows.
+    `class_errors` has the wrong decisions and the test rows of every class. The rows of a class
+    are independent whatever their number is, so that each class has the limit of Clopper and
+    Pearson; that all are to hold at once, for `n_certified` models, is paid for.
     """
     delta = DELTA / n_certified / len(class_errors)
     limits = [clopper_pearson(wrong, n, delta) if n else 1.0 for wrong, n in class_errors]

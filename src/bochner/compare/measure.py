@@ -110,7 +110,7 @@ class Measurer:
 
 
 def _count_errors(setup: Setup, y: NDArray[Any], predictions: NDArray[Any]) -> dict[str, Any]:
-    """Wrong decisions, in all and of every class beside its rows; None for numbers."""
+    """Wrong decisions, in all and of every class with its number of rows; None for numbers."""
     if not setup.measure.classes:
         return {"errors": None, "class_errors": None}
     wrong = predictions != y

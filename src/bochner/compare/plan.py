@@ -27,16 +27,8 @@ _VERSION = 3  # of what a cell means: a change makes those on file stale
 class Setup:
     """What is compared on which rows, but for methods, widths and seeds.
 
-    Attributes
-    ----------
-    table : Table
-        The data.
-    measure : Measure
-        What is reported.
-    gamma : float or None
-        Given by the user; None: chosen on held-out rows.
-    device : str
-        ``"cpu"`` for NumPy, otherwise a device of PyTorch.
+    `gamma` is given by the user, or None where it is chosen on held-out rows; `device` is
+    ``"cpu"`` for NumPy, otherwise a device of PyTorch.
     """
 
     table: Table
@@ -56,28 +48,11 @@ def split_rows(setup: Setup, seed: int) -> tuple[NDArray[np.intp], NDArray[np.in
 def plan_cells(
     setup: Setup, methods: Sequence[str], widths: Sequence[int], n_seeds: int
 ) -> tuple[list[Cell], list[str]]:
-    """The cells of a comparison, and a line for what is left out.
+    """The cells of a comparison, and a sentence without full stop for each thing left out.
 
     One split comes after the other, in each the narrowest maps of all methods first, the cheapest
     of them first: whenever time is up, as many methods as possible can be compared. The exact
     kernel method is among the narrowest.
-
-    Parameters
-    ----------
-    setup : Setup
-        The data.
-    methods : sequence of str
-        Keys of :data:`bochner.models.methods.METHODS`.
-    widths : sequence of int
-        Numbers of columns.
-    n_seeds : int
-        Number of random splits.
-
-    Returns
-    -------
-    cells : list of Cell
-    left_out : list of str
-        Sentences without the full stop.
     """
     table = setup.table
     study = fingerprint(setup)

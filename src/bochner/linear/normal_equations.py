@@ -27,9 +27,27 @@ from bochner.engine.places import (
 )
 
 _BLOCK = 4096  # rows that are made wide at a time
-_ONE_FACTORISATION = 6  # so many Cholesky factors cost as much as the eigenvectors
+_ONE_FACTORISATION = 6  # this many Cholesky factors cost as much as the eigenvectors
 
 Solution = tuple[Any, Any]
+
+
+def solve_ridge(gram: Any, moments: Any, penalty: float, epsilon: float) -> Any:
+    r"""The solution of :math:`(G + \lambda I) W = M`, where the arrays are.
+
+    Where rounding, by a relative `epsilon` of the features, leaves the matrix indefinite, the
+    penalty grows with it. A device does not say whether the factorisation succeeds: there it does
+    so at once, and the host does not wait.
+    """
+    xp = namespace(gram)
+    rounding = epsilon * xp.max(xp.linalg.diagonal(gram))
+    ones = identity(gram.shape[0], gram, gram.dtype)
+    for jitter in (0.0, 1.0, 100.0) if is_host(gram) else (1.0,):
+        try:
+            return inverse(gram + (penalty + jitter * rounding) * ones)(moments)
+        except LinAlgError:
+            continue
+    raise ValueError("the features of the ridge regression are not finite.")
 
 
 @dataclass(frozen=True)
@@ -127,17 +145,7 @@ class NormalEquations:
 
     def solve(self, alpha: float) -> Solution:
         """Coefficients of shape (D, k) and intercepts of shape (k,) for one penalty."""
-        xp, D = namespace(self.gram), self.gram.shape[0]
-        rounding = self.epsilon * float(xp.max(xp.linalg.diagonal(self.gram)))
-        ones = identity(D, self.gram, self.gram.dtype)
-        # a device does not say whether the factorisation succeeds: make sure of it
-        for jitter in (0.0, 1.0, 100.0) if is_host(self.gram) else (1.0,):
-            try:
-                solve = inverse(self.gram + (alpha + jitter * rounding) * ones)
-            except LinAlgError:
-                continue
-            return self._with_intercepts(solve(self.moments))
-        raise ValueError("the features of the ridge regression are not finite.")
+        return self._with_intercepts(solve_ridge(self.gram, self.moments, alpha, self.epsilon))
 
     def path(self, alphas: Sequence[float]) -> Iterator[Solution]:
         """Solutions for several penalties, in their order, from one factorisation."""

@@ -10,20 +10,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
-from bochner.engine.inverse import inverse
 from bochner.engine.places import (
     cast,
     convert,
-    identity,
-    is_host,
     machine_epsilon,
     namespace,
     wide_dtype,
     zeros,
 )
 from bochner.linear.growing import GrowingColumns
+from bochner.linear.normal_equations import solve_ridge
 
 _ROWS = 2**13  # rows per product: partial sums in the features' dtype, their total in float64
 
@@ -152,7 +149,8 @@ class GrowingRidge:
         if not (np.isfinite(penalty) and penalty > 0):
             raise ValueError(f"penalty must be a finite number greater than 0, got {penalty!r}.")
         D = self.n_features
-        coefficients = self._solve(self._gram[:D, :D], self._right[:D, :], float(penalty))
+        epsilon = machine_epsilon(self._like.dtype, self._xp)
+        coefficients = solve_ridge(self._gram[:D, :D], self._right[:D, :], float(penalty), epsilon)
         return coefficients, self._target_means - self._means[:D] @ coefficients
 
     def residuals(self, penalty: float) -> Any:
@@ -222,20 +220,6 @@ class GrowingRidge:
         # B was centred, but only as well as its dtype allows.
         rest = self._xp.sum(cast(B, self._wide), axis=0)
         return total - self._means[columns][:, None] * rest if self.fit_intercept else total
-
-    def _solve(self, gram: Any, right: Any, penalty: float) -> Any:
-        xp, D = self._xp, self.n_features
-        ones = identity(D, self._like, self._wide)
-        rounding = machine_epsilon(self._like.dtype, xp) * xp.max(xp.linalg.diagonal(gram))
-        if not is_host(gram):
-            # whether the factorisation succeeds is not asked: make sure of it
-            return inverse(gram + (penalty + rounding) * ones)(right)
-        for jitter in (0.0, 1.0, 100.0):
-            try:
-                return inverse(gram + (penalty + jitter * rounding) * ones)(right)
-            except LinAlgError:
-                continue
-        raise ValueError("the features appended to the ridge regression are not finite.")
 
     def _check_not_empty(self) -> None:
         if not self.n_features:

@@ -410,3 +410,14 @@ class MercerFeatures(FeatureMap):
     @property
     def _n_features_out(self) -> int:
         return self._plan.width
+
+    def __bochner_check__(self) -> bool:
+        """Whether the plan, if there is one, is a plan, with room for the constant product.
+
+        The loops write that one first.
+        """
+        plan = vars(self).get("_plan")
+        if plan is None:  # not fitted
+            return True
+        capable = all(hasattr(type(plan), name) for name in ("features", "__bochner_check__"))
+        return capable and bool(plan.width >= 1)

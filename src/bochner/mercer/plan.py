@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.engine.places import is_host
-from bochner.mercer.products import Products
+from bochner.mercer.products import Products, is_array
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -127,6 +127,22 @@ class GaussianPlan:
     def rest_weight(self) -> float:
         """What a unit of squared length in the other directions takes off ``log F``."""
         return self.gamma * (1.0 - self.rest_ratio)
+
+    def __bochner_check__(self) -> bool:
+        """Whether compiled loops may follow the indices, within the arrays."""
+        d, m = self.rotation.shape
+        n = len(self.products)
+        columns = np.arange(n) if self.columns is None else self.columns
+        return bool(
+            is_array(self.rotation, "f", d, m)
+            and m <= d
+            and is_array(self.mean, "f", d)
+            and is_array(self.ratios, "f", m)
+            and isinstance(self.products, Products)
+            and np.all(self.products.axes < m)
+            and is_array(columns, "i", columns.size)
+            and np.all((columns >= 0) & (columns < n))
+        )
 
 
 class Levels:

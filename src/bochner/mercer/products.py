@@ -12,11 +12,19 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count as counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Cost = NDArray[np.float64] | Sequence[float] | Callable[[int], float]
+
+_HIGHEST = 2**20  # order of a Hermite function; the loops count in 32 bits
+
+
+def is_array(values: Any, kind: str, *shape: int) -> bool:
+    """Whether this is a NumPy array of such numbers and of this shape."""
+    return isinstance(values, np.ndarray) and values.dtype.kind == kind and values.shape == shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +108,25 @@ class Products:
         parents = np.where(parents >= 0, new[parents], -1)
         fewer = Products(parents, self.axes[needed], self.orders[needed], self.log_values[needed])
         return fewer, new[columns]
+
+    def __bochner_check__(self) -> bool:
+        """Whether compiled loops may follow the indices: parents come before their children."""
+        n = len(self.parents)
+        arrays = (self.parents, self.axes, self.orders)
+        if not all(is_array(array, "i", n) for array in arrays):
+            return False
+        if not is_array(self.log_values, "f", n):
+            return False
+        if n == 0:
+            return True
+        parents, axes, orders = (array[1:] for array in arrays)
+        first = self.parents[0] == -1 and self.axes[0] == -1 and self.orders[0] == 0
+        return bool(
+            first
+            and np.all((parents >= 0) & (parents <= np.arange(n - 1)))
+            and np.all(axes >= 0)
+            and np.all((orders >= 1) & (orders <= _HIGHEST))
+        )
 
     def _along(self, steps: NDArray[np.intp]) -> NDArray[np.intp]:
         total = np.zeros(len(self), np.intp)

@@ -15,7 +15,7 @@ from bochner.kernels import StandardKernel
 from bochner.mercer.evaluate import evaluate
 from bochner.mercer.marginals import Marginal, fit_marginals, marginal_costs
 from bochner.mercer.plan import unit_rows
-from bochner.mercer.products import Products, select_products
+from bochner.mercer.products import Products, is_array, select_products
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +69,23 @@ class SeparablePlan:
     def orders(self) -> list[tuple[tuple[int, int], ...]]:
         """Every feature as its pairs (axis, order >= 1)."""
         return self.products.multi_indices()
+
+    def __bochner_check__(self) -> bool:
+        """Whether compiled loops may follow the indices, within the arrays."""
+        n_axes = len(self.marginals)
+        if not (isinstance(self.products, Products) and np.all(self.products.axes < n_axes)):
+            return False
+        return all(
+            isinstance(marginal, Marginal)
+            and is_array(marginal.nodes, "f", len(marginal.nodes))
+            and is_array(marginal.coefficients, "f", *marginal.coefficients.shape)
+            and marginal.coefficients.ndim == 2
+            and len(marginal.coefficients) == len(marginal.nodes)
+            and marginal.coefficients.shape[1] >= n_orders
+            for marginal, n_orders in zip(
+                self.marginals, self.products.n_orders(n_axes), strict=True
+            )
+        )
 
 
 def fit_separable(X: ArrayLike, kernel: StandardKernel, count: int) -> SeparablePlan:

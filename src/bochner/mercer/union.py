@@ -94,6 +94,13 @@ class UnionPlan:
         """How much joining enlarges independent errors of the components' features, at most."""
         return float(np.abs(self.join).max() if self.join.ndim == 1 else _norm(self.join))
 
+    def __bochner_check__(self) -> bool:
+        """Whether there is a row of `join` for every feature of the components."""
+        if not all(isinstance(part, GaussianPlan) for part in self.plans):
+            return False
+        width = sum(part.width for part in self.plans)
+        return isinstance(self.join, np.ndarray) and self.join.shape[:1] == (width,)
+
 
 def plan_union(
     mixture: Mixture, gamma: float, count: int, kind: Literal["orthogonal", "weighted"]

@@ -154,8 +154,8 @@ def load_model(path: str | Path) -> Model:
     Raises
     ------
     ModelFileError
-        The file is no model, is damaged, holds types that are not trusted (which are listed), is
-        of another format, or of another major version of scikit-learn.
+        The file is not a model, is damaged, holds types that are not trusted (which are listed),
+        is of another format, or of another major version of scikit-learn.
 
     Warns
     -----

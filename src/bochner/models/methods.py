@@ -148,22 +148,10 @@ class Method:
         random_state: int = 0,
         **settings: Any,
     ) -> Any:
-        """The unfitted feature map.
+        """The unfitted feature map of `width` columns, with further parameters in `settings`.
 
-        Parameters
-        ----------
-        width : int
-            Number of columns.
-        task : {"classification", "regression"}
-            What the labels are.
-        gamma : float or str, default="scale"
-            As the map takes it.
-        image_shape : tuple of int or None, default=None
-            Height, width and channels, where rows are images; some methods need it.
-        random_state : int, default=0
-            The seed.
-        **settings
-            Other parameters of the map.
+        `gamma` is as the map takes it; `image_shape`, which methods for images need, is height,
+        width and channels.
 
         Examples
         --------
@@ -186,13 +174,13 @@ class Method:
         return self.make(n_components=width, random_state=random_state, **settings)
 
 
-MOST_EXACT = {"classification": 10_000, "regression": 5000}  # training rows
-MOST_ZONAL = 64  # columns that are worth a search each
-MOST_COVARIANCE = 1024  # columns: eigenvectors of more, for each gamma, outweigh all the rest
+MAX_EXACT = {"classification": 10_000, "regression": 5000}  # training rows
+MAX_ZONAL = 64  # columns that are worth a search each
+MAX_COVARIANCE = 1024  # columns: eigenvectors of more, for each gamma, outweigh all the rest
 LANDMARK_FREQUENCIES = 64
-MOST_LANDMARK_NUMBERS = 20_000_000  # in the frequencies of all landmarks, drawn many times
+MAX_LANDMARK_NUMBERS = 20_000_000  # in the frequencies of all landmarks, drawn many times
 N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
-MOST_DRAWN = 10_000_000
+MAX_DRAWN = 10_000_000
 
 _BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
 _RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
@@ -201,7 +189,7 @@ _QUANTILES = (0.02, 0.1, 0.3)
 
 
 def _exact_limit(width: int | None, rows: Rows) -> Reason:
-    most = MOST_EXACT[rows.task]
+    most = MAX_EXACT[rows.task]
     if rows.n_rows <= most:
         return None
     return (
@@ -218,7 +206,7 @@ def _row_limit(name: str, width: int | None, rows: Rows) -> Reason:
 
 def _landmark_limit(width: int | None, rows: Rows) -> Reason:
     drawn = (width or 0) * LANDMARK_FREQUENCIES * rows.n_columns
-    if drawn <= MOST_LANDMARK_NUMBERS:
+    if drawn <= MAX_LANDMARK_NUMBERS:
         return _row_limit("LandmarkSimilarities", width, rows)
     return (
         f"LandmarkSimilarities with {width} columns would draw {LANDMARK_FREQUENCIES} frequencies "
@@ -227,20 +215,20 @@ def _landmark_limit(width: int | None, rows: Rows) -> Reason:
 
 
 def _zonal_limit(width: int | None, rows: Rows) -> Reason:
-    if width is None or width <= MOST_ZONAL or rows.n_columns <= EXACT_DIMENSIONS:
+    if width is None or width <= MAX_ZONAL or rows.n_columns <= EXACT_DIMENSIONS:
         return None
     return (
         f"MarginHarmonicFeatures with {width} columns would take a search for each, in "
-        f"{rows.n_columns} dimensions; the most is {MOST_ZONAL}"
+        f"{rows.n_columns} dimensions; the most is {MAX_ZONAL}"
     )
 
 
 def _covariance_limit(width: int | None, rows: Rows) -> Reason:
-    if rows.n_columns <= MOST_COVARIANCE:
+    if rows.n_columns <= MAX_COVARIANCE:
         return None
     return (
         f"MercerFeatures needs the covariance of all {rows.n_columns} columns; the most is "
-        f"{MOST_COVARIANCE}"
+        f"{MAX_COVARIANCE}"
     )
 
 
@@ -256,7 +244,7 @@ def _grid_limit(width: int | None, rows: Rows) -> Reason:
 
 def _fewer_candidates(n_columns: int, width: int | None) -> dict[str, Any]:
     """A limit of the posterior's candidates, where rows have very many columns."""
-    affordable = max(MOST_DRAWN // n_columns, width or 1)
+    affordable = max(MAX_DRAWN // n_columns, width or 1)
     return {"n_candidates": affordable} if affordable < N_CANDIDATES else {}
 
 
@@ -296,6 +284,16 @@ _NETWORK_TYPES = (
     "bochner.images.network.ConvolutionalKernelNetwork",
     "bochner.images.optimized.OptimizedMap",
     "bochner.images.patch_maps.PatchMap",
+)
+
+_FOURIER_VARIANTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("iid", "random Fourier features, independent frequencies", {"sampling": "iid"}),
+    ("sobol", "Fourier features of quasi-random frequencies", {"sampling": "sobol"}),
+    (
+        "unpaired",
+        "random Fourier features, one cosine with an offset for each frequency",
+        {"sampling": "iid", "paired": False},
+    ),
 )
 
 METHODS: dict[str, Method] = {
@@ -404,31 +402,17 @@ METHODS: dict[str, Method] = {
             even=True,
             saved_types=_FOURIER_TYPES,
         ),
-        Method(
-            "FourierFeatures, iid",
-            "random Fourier features, independent frequencies",
-            partial(FourierFeatures, sampling="iid"),
-            cost=2,
-            main=False,
-            even=True,
-            saved_types=_FOURIER_TYPES,
-        ),
-        Method(
-            "FourierFeatures, sobol",
-            "Fourier features of quasi-random frequencies",
-            partial(FourierFeatures, sampling="sobol"),
-            cost=2,
-            main=False,
-            even=True,
-            saved_types=_FOURIER_TYPES,
-        ),
-        Method(
-            "FourierFeatures, unpaired",
-            "random Fourier features, one cosine with an offset for each frequency",
-            partial(FourierFeatures, sampling="iid", paired=False),
-            cost=2,
-            main=False,
-            saved_types=_FOURIER_TYPES,
+        *(
+            Method(
+                f"FourierFeatures, {variant}",
+                summary,
+                partial(FourierFeatures, **options),
+                cost=2,
+                main=False,
+                even=options.get("paired", True),
+                saved_types=_FOURIER_TYPES,
+            )
+            for variant, summary, options in _FOURIER_VARIANTS
         ),
         Method(
             "RBFSampler",

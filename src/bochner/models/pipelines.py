@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bochner.engine.summaries import variance
+from bochner.linear.base import LinearHead
 from bochner.linear.heads import (
-    LinearHead,
     RidgeClassifier,
     RidgeRegressor,
     SquaredHingeClassifier,
@@ -40,12 +40,6 @@ def make_head(
         Weight of the loss; None is 10.
     balanced : bool, default=False
         Whether every class weighs the same, however many rows it has.
-
-    Examples
-    --------
-    >>> from bochner.models.pipelines import make_head
-    >>> make_head("regression", None, C=5.0)
-    RidgeRegressor(C=5.0)
     """
     C = DEFAULT_C if C is None else C
     if task == "regression":
@@ -151,14 +145,6 @@ def make_model(
 
 
 def scale_rule(X: Any) -> float:
-    """``1 / (d var)`` of prepared rows, scikit-learn's ``gamma="scale"``; 1 for constant ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.models.pipelines import scale_rule
-    >>> scale_rule(np.array([[-1.0, 2.0], [1.0, -2.0]]))
-    0.2
-    """
+    """``1 / (d var)`` of prepared rows, scikit-learn's ``gamma="scale"``; 1 for constant ones."""
     spread = X.shape[1] * variance(X)
     return float(1 / spread) if spread > 0 else 1.0

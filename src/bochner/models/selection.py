@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from bochner.engine.places import on_device, to_numpy
-from bochner.linear.heads import PATIENCE, LinearHead, PenaltyChoice, choose_penalty
+from bochner.linear.base import LinearHead
+from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
 from bochner.linear.splits import hold_out
 from bochner.models.methods import Method, find_method
@@ -38,24 +40,10 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 class Problem:
     """Prepared training rows, labels, and what is learned from them.
 
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Prepared rows.
-    y : array of shape (n,)
-        Labels.
-    task : {"classification", "regression"}
-        What they are.
-    measure : Measure
-        What counts.
-    seed : int
-        Of the map, and of which rows are held out.
-    gamma : float or None
-        Given by the user; None: chosen among multiples of the scale rule.
-    device : str
-        Where the maps of this package work: ``"cpu"`` for NumPy, otherwise a device of PyTorch.
-    image_shape : tuple of int or None
-        Height, width and channels, where rows are images.
+    `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
+    None is chosen among multiples of the scale rule. The maps of this package work on `device`:
+    ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
+    channels, where rows are images.
     """
 
     X: Any
@@ -80,18 +68,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What did best on held-out rows.
+    """What did best on held-out rows: settings of the map with its `gamma`, and the penalty.
 
-    Attributes
-    ----------
-    settings : dict
-        Of the map, with its `gamma`.
-    Cs : callable
-        From a number of rows to the penalty for as many.
-    judged : float
-        What the choice was made by.
-    score : float
-        The measure on the held-out rows: the best of all that were tried, so a little too good.
+    `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
+    measure on the held-out rows, the best of all that were tried, so a little too good.
     """
 
     settings: dict[str, Any]
@@ -135,14 +115,7 @@ class FittedModel:
 def learn(method: str, width: int | None, problem: Problem) -> FittedModel:
     """Choose what is open on held-out rows, then fit on all.
 
-    Parameters
-    ----------
-    method : str
-        A key of :data:`bochner.models.methods.METHODS`.
-    width : int or None
-        Columns of the map; None for the exact kernel method.
-    problem : Problem
-        What to learn.
+    `width` is the number of columns of the map; None for the exact kernel method.
     """
     found = find_method(method)
     chosen = choose(found, width, problem)
@@ -157,16 +130,9 @@ def fit(
     settings: Mapping[str, Any],
     score: float = float("nan"),
 ) -> FittedModel:
-    """A model of given settings, fitted on all rows of a problem.
+    """A model of given settings, of the map and as `C` of the head, fitted on all rows.
 
-    Parameters
-    ----------
-    method, width, problem
-        As for :func:`learn`.
-    settings : mapping
-        Of the map and, as `C`, of the head.
-    score : float
-        What held-out rows gave for them.
+    `score` is what held-out rows gave for them.
     """
     X, y, given = problem.X, problem.y, dict(settings)
     C = given.pop("C")
@@ -185,24 +151,12 @@ def fit(
             head = problem.head().set_params(C=C)
             head.fit(to_numpy(feature_map.transform(rows)), y)
         seconds = time.perf_counter() - start
-    return FittedModel(
-        feature_map,
-        head,
-        lambda rows: problem.rows_for(method, rows),
-        seconds,
-        dict(settings),
-        score,
-    )
+    place = partial(problem.rows_for, method)
+    return FittedModel(feature_map, head, place, seconds, dict(settings), score)
 
 
 def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
-    """Settings and penalty that are best on held-out rows.
-
-    Parameters
-    ----------
-    method, width, problem
-        As for :func:`learn`.
-    """
+    """Settings and penalty that are best on held-out rows; arguments as for :func:`learn`."""
     base = scale_rule(problem.X) if problem.gamma is None else problem.gamma
     settings: dict[str, Any] = {} if method.images else {"gamma": base}
     settings.update(method.start(problem.X.shape[1], width))
@@ -229,14 +183,7 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
 
 
 def search_along(values: Sequence[float], start: float, judge: Callable[[float], float]) -> float:
-    """The value reached by going to a neighbour in the list as long as that is better.
-
-    Examples
-    --------
-    >>> from bochner.models.selection import search_along
-    >>> search_along([1, 2, 4, 8, 16], 2, lambda value: -abs(value - 7))
-    8
-    """
+    """The value reached by going to a neighbour in the list as long as that is better."""
     here = list(values).index(start)
     best = judge(values[here])
     for step in (1, -1):
@@ -287,11 +234,9 @@ class _Trial:
         return Chosen(settings, lambda n_rows: C, scores[C], scores[C])
 
     def _map(self, settings: dict[str, Any]) -> Chosen:
-        head = self.problem.head()
-        feature_map = self._fitted(settings)
-        choice = _judge(
-            feature_map, head, self.X, self.y, self.held_X, self.held_y, self.problem.measure
-        )
+        head, feature_map = self.problem.head(), self._fitted(settings)
+        rows = self.X, self.y, self.held_X, self.held_y
+        choice = _judge(feature_map, head, *rows, self.problem.measure)
         settings = {**settings, **self.method.settle(feature_map)}
         return Chosen(
             settings,
@@ -352,30 +297,18 @@ def choose_map(
 ) -> tuple[Any, FittedModel]:
     """The candidate map and the penalty that are best on held-out rows, fitted on all rows.
 
+    Returned are the name of the candidate and its model, whose `seconds` are those of the map's
+    fit alone.
+
     Parameters
     ----------
     candidates : mapping
         From a name to a function that makes an unfitted feature map.
-    X, y : arrays of shape (n, d) and (n,)
-        Training rows and their labels.
-    head : LinearHead
-        The unfitted linear model on top.
-    measure : Measure
-        What counts.
-    seed : int
-        Decides which rows are held out.
     max_rows : int or None, default=None
-        When there are several candidates, one is chosen with at most so many rows; the penalty
+        When there are several candidates, one is chosen with at most this many rows; the penalty
         is then chosen again with all.
     folds : int, default=1
         With more than one every row is held out once, and scores are averaged: for few rows.
-
-    Returns
-    -------
-    name : object
-        Of the candidate that was chosen.
-    model : FittedModel
-        Its `seconds` are those of the map's fit alone.
 
     Examples
     --------

@@ -26,21 +26,11 @@ SET_ASIDE = 0.2  # of the rows, for the score
 
 @dataclass(frozen=True)
 class Trained:
-    """A fitted pipeline, and how it came about.
+    """A pipeline fitted on all rows, and how it came about.
 
-    Attributes
-    ----------
-    pipeline : Pipeline
-        Fitted on all rows.
-    chosen : dict
-        Gamma, `C` and the settings of the map.
-    measure : {"accuracy", "balanced-accuracy", "R2"}
-    score : float
-        Of a model with the same settings on rows that took no part in choosing or training.
-    n_scored : int
-        How many rows that were.
-    calibration : dict or None
-        See :func:`bochner.models.calibration.fit_calibration`, from the same rows.
+    `chosen` has gamma, `C` and the settings of the map. `score` is that of a model with the same
+    settings on `n_scored` rows that took no part in choosing or training; `calibration` is from
+    the same rows, see :func:`bochner.models.calibration.fit_calibration`.
     """
 
     pipeline: Pipeline
@@ -52,22 +42,7 @@ class Trained:
 
 
 def check_method(table: Table, method: str, width: int | None) -> None:
-    """A ValueError where a method cannot have this width, or is not for such data.
-
-    Parameters
-    ----------
-    table, method, width
-        As for :func:`train`.
-
-    Examples
-    --------
-    >>> from bochner.data.tables import read_table
-    >>> from bochner.models.training import check_method
-    >>> check_method(read_table("iris"), "FourierFeatures", 7)
-    Traceback (most recent call last):
-    ...
-    ValueError: FourierFeatures with 7 columns: its width must be even, a cosine and a sine for ...
-    """
+    """A ValueError where a method cannot have this width, or is not for such data."""
     found = find_method(method)
     rows = Rows(len(table.y), table.X.shape[1], table.task, table.image_shape)
     reason = found.why_not(None if found.exact else width, rows)
@@ -90,26 +65,7 @@ def train(
     A fifth of the rows is set aside. Settings are chosen on a part of the others, which never
     sees them; a model of those settings and the others is scored on them. The model that comes
     back has the same settings and was trained with all rows, so that the score is, if anything,
-    a little too low for it.
-
-    Parameters
-    ----------
-    table : Table
-        The data.
-    method : str
-        A key of :data:`bochner.models.methods.METHODS`.
-    width : int or None, default=256
-        Columns of the map.
-    gamma, C : float or None, default=None
-        None: chosen.
-    measure : {"auto", "accuracy", "balanced-accuracy"}, default="auto"
-        See :func:`bochner.linear.scoring.choose_measure`.
-    random_state : int, default=0
-        The seed of all that is random.
-
-    Returns
-    -------
-    Trained
+    a little too low for it. A `gamma` or `C` that is given is not chosen.
 
     Examples
     --------
@@ -143,13 +99,10 @@ def train(
 
     with _interruptible():
         prepared = make_preparation(X, table.image_shape).fit_transform(X)
-        chosen = choose(
-            found,
-            width,
-            Problem(
-                prepared, y, table.task, counted, random_state, gamma, "cpu", table.image_shape
-            ),
+        problem = Problem(
+            prepared, y, table.task, counted, random_state, gamma, "cpu", table.image_shape
         )
+        chosen = choose(found, width, problem)
 
         def settings_for(n_rows: int) -> dict[str, Any]:
             return {**chosen.settings, "C": chosen.Cs(n_rows) if C is None else C}

@@ -8,6 +8,7 @@ stopped and is started again does only what is missing.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,16 @@ class Cell:
     settings: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        # In one order, and as tuples, which a file of JSON does not have.
+        # In one order, and as tuples, which JSON does not have.
         settings = tuple(sorted((str(name), value) for name, value in self.settings))
         object.__setattr__(self, "settings", settings)
 
     def __str__(self) -> str:
         width = "" if self.width is None else f" {self.width}"
-        settings = "".join(f" {name} {_short(value)}" for name, value in self.settings)
+        settings = "".join(
+            f" {name} {value:g}" if isinstance(value, float) else f" {name} {value}"
+            for name, value in self.settings
+        )
         return f"{self.study} {self.task} {self.method}{width}{settings} seed {self.seed}"
 
     def setting(self, name: str, default: Any = None) -> Any:
@@ -72,11 +76,8 @@ class Result:
 class Notebook:
     """Results on file, one per line: what has been measured is not measured again.
 
-    Parameters
-    ----------
-    path : Path or None
-        The file. Lines are only ever added, except that a last line which was cut short is
-        replaced by the next; None keeps the results in memory.
+    Lines are only ever added to the file, except that a last line which was cut short is replaced
+    by the next. Without a path the results are kept in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -110,31 +111,19 @@ class Notebook:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        end = self._mended() if self._unended else ""
+        end = self._mend(self.path) if self._unended else ""
         with self.path.open("a") as file:
             file.write(end + json.dumps(asdict(result)) + "\n")
         self._unended = ""
 
-    def _mended(self) -> str:
-        """Take away a last line that was cut short; what a whole one needs as its end."""
-        assert self.path is not None
-        if _is_json(self._unended):
+    def _mend(self, path: Path) -> str:
+        """Remove a last line that was cut short; return what a whole one needs as its end."""
+        with suppress(ValueError):
+            json.loads(self._unended)
             return "\n"
         tail = self._unended.encode()
-        with self.path.open("r+b") as file:
+        with path.open("r+b") as file:
             # Another program may have mended it, and gone on.
             if file.read().endswith(tail):
                 file.truncate(file.tell() - len(tail))
         return ""
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

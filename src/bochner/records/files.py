@@ -1,12 +1,13 @@
-"""The one writer of files: a file is there whole or not at all."""
+"""The one writer of files: a file is there whole or not at all; and what JSON can hold."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 class WriteError(OSError):
@@ -15,36 +16,11 @@ class WriteError(OSError):
 
 @contextmanager
 def writing_whole(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write to, which gets its name when it is complete, or vanishes.
+    """A binary file to write to, which gets its name when it is complete, or vanishes.
 
-    Links are followed, and what is no regular file (a pipe, a terminal) is written to directly.
-
-    Parameters
-    ----------
-    path : str or Path
-        Replaced if it is there.
-
-    Yields
-    ------
-    binary file
-
-    Raises
-    ------
-    WriteError
-        Where the system does not allow it; what was at `path` before is still there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from bochner.records.files import writing_whole
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "rows.txt"
-    ...     with writing_whole(path) as file:
-    ...         _ = file.write(b"1 2")
-    ...         seen_early = path.exists()
-    ...     seen_early, path.read_bytes()
-    (False, b'1 2')
+    Links are followed, and what is not a regular file (a pipe, a terminal) is written to directly.
+    Where the system does not allow it there is a :class:`WriteError`, and what was at `path`
+    before is still there.
     """
     # An absolute path as far as links go; the message names what the caller named.
     target = Path(os.path.realpath(path))
@@ -67,19 +43,18 @@ def writing_whole(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def write_text_whole(path: str | Path, text: str) -> Path:
-    """Write a text file whole or not at all, in UTF-8.
-
-    Parameters
-    ----------
-    path : str or Path
-        Replaced if it is there.
-    text : str
-        What it will hold.
-
-    Returns
-    -------
-    Path
-    """
+    """Write a text file whole or not at all, in UTF-8."""
     with writing_whole(path) as file:
         file.write(text.encode())
     return Path(path)
+
+
+def plain_values(value: Any) -> Any:
+    """The same as JSON can hold it: nothing of NumPy, and None for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(name): plain_values(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_values(item) for item in value]
+    if hasattr(value, "tolist"):  # of NumPy
+        return plain_values(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,21 +14,12 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that compute.
-
-    Examples
-    --------
-    >>> from bochner.records.provenance import versions
-    >>> list(versions())[:3]
-    ['python', 'bochner', 'numpy']
-    """
-    found = {"python": platform.python_version(), "bochner": __version__}
+    """Versions of Python and of the packages that compute."""
+    installed = {"python": platform.python_version(), "bochner": __version__}
     for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            installed[package] = version(package)
+    return installed
 
 
 def machine(device: str = "cpu") -> dict[str, Any]:
@@ -37,9 +29,8 @@ def machine(device: str = "cpu") -> dict[str, Any]:
 
 
 def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            names = [line.partition(":")[2].strip() for line in file if "model name" in line]
-    except OSError:
-        names = []
-    return names[0] if names else platform.machine()
+    with suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if "model name" in line:
+                return line.partition(":")[2].strip()
+    return platform.machine()

@@ -1,4 +1,4 @@
-"""Cells measured one after the other or in several processes, with a way to stop at any time.
+"""The one runner of cells: one after the other or in several processes, stopped at any time.
 
 A cell that fails does not stop the others: a :class:`Failure` takes the place of its result.
 """
@@ -9,9 +9,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -20,7 +20,7 @@ from bochner.records.cells import Cell, Notebook, Result
 
 Measurer = Callable[[Cell], Result]
 
-_MOST_JOBS = 8
+_MAX_JOBS = 8
 _CELLS_PER_JOB = 6  # below that a process is not worth starting
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -33,78 +33,31 @@ class Failure:
     message: str
 
 
-@dataclass
-class Stop:
-    """Whether the user asked to stop."""
-
-    asked: bool = False
-
-
-@contextmanager
-def stoppable() -> Iterator[Stop]:
-    """Ctrl-C is remembered as well as raised: some of what runs here catches it to save its work.
-
-    A request to terminate is treated in the same way.
-
-    Yields
-    ------
-    Stop
-        Its `asked` is True after Ctrl-C.
-    """
-    stop = Stop()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop.asked = True
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop  # only the main thread is told of signals
-        return
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+Event = Cell | Result | Failure  # a cell that is begun, and what came out of one
 
 
 def default_jobs(n_cells: int, device: str = "cpu") -> int:
-    """How many processes are worth starting.
-
-    Examples
-    --------
-    >>> from bochner.records.run import default_jobs
-    >>> default_jobs(3), default_jobs(1000, "cuda")
-    (1, 1)
-    """
+    """How many processes are worth starting: one for few cells, and one on a device."""
     if device != "cpu":
         return 1
     from joblib import cpu_count
 
-    return max(1, min(cpu_count(), _MOST_JOBS, n_cells // _CELLS_PER_JOB))
+    return max(1, min(cpu_count(), _MAX_JOBS, n_cells // _CELLS_PER_JOB))
 
 
 def measure_all(
     cells: Sequence[Cell], measurer: Measurer, *, n_jobs: int = 1, deadline: float | None = None
-) -> Iterator[Cell | Result | Failure]:
-    """Measure cells; of each comes the cell when it is begun, and then its result or failure.
+) -> Generator[Event, None, None]:
+    """Measure cells in order: each is yielded when it is begun, then its result or failure.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        What to measure, in this order.
-    measurer : Measurer
-        Measures one.
-    n_jobs : int, default=1
-        Processes; with several, each has one thread.
-    deadline : float, optional
-        Time of ``time.monotonic()`` after which no cell is begun.
+    With several processes each has one thread. After the `deadline`, a time of
+    ``time.monotonic()``, no cell is begun.
     """
     if n_jobs > 1:
         yield from _measure_in_processes(cells, measurer, n_jobs, deadline)
         return
     for cell in cells:
-        if deadline is not None and time.monotonic() >= deadline:
+        if _is_past(deadline):
             return
         yield cell
         yield _measured(measurer, cell)
@@ -125,8 +78,10 @@ class Run:
         What has been measured; only this process writes to its file.
     n_jobs : int, default=1
         Processes.
-    say : callable
-        Is given one line per cell.
+    watch : callable
+        Is given every event, the number of cells that are done, and of those to be measured.
+    deadline : float, optional
+        Time of ``time.monotonic()`` after which no cell is begun.
 
     Attributes
     ----------
@@ -143,18 +98,17 @@ class Run:
     >>> from bochner.records.run import Run
     >>> def measure(cell):
     ...     return Result(cell, 1 / cell.seed, 0.0, 0.5)
-    >>> run = Run(measure, Notebook(), say=print)
+    >>> run = Run(measure, Notebook())
     >>> results = run([Cell("study", "task", "method", None, seed) for seed in (0, 2)])
-    [1/2] study task method seed 0: failed: ZeroDivisionError: division by zero
-    [2/2] study task method seed 2: 0.5000 (0.5 s)
-    >>> [result.score for result in results], len(run.failures)
-    ([0.5], 1)
+    >>> [result.score for result in results], list(run.failures.values())
+    ([0.5], ['ZeroDivisionError: division by zero'])
     """
 
     measurer: Measurer
     notebook: Notebook
     n_jobs: int = 1
-    say: Callable[[str], None] = lambda line: None
+    watch: Callable[[Event, int, int], None] = lambda event, n_done, n_cells: None
+    deadline: float | None = None
     planned: list[Cell] = field(default_factory=list)
     failures: dict[Cell, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -162,14 +116,10 @@ class Run:
     def __call__(self, cells: Iterable[Cell]) -> list[Result]:
         cells = list(cells)
         self.planned = list(dict.fromkeys([*self.planned, *cells]))
-        unknown = [cell for cell in dict.fromkeys(cells) if cell not in self.notebook]
-        missing = [cell for cell in unknown if cell not in self.failures]
+        missing = [cell for cell in dict.fromkeys(cells) if self._is_missing(cell)]
         if missing and not self.interrupted:
-            with stoppable() as stop:
-                try:
-                    self._measure(missing, stop)
-                except KeyboardInterrupt:
-                    self.interrupted = True
+            with self._interruptible():
+                self._measure(missing)
         return [self.notebook[cell] for cell in cells if cell in self.notebook]
 
     @property
@@ -177,22 +127,55 @@ class Run:
         """All that was measured of what was asked for."""
         return [self.notebook[cell] for cell in self.planned if cell in self.notebook]
 
-    def _measure(self, cells: Sequence[Cell], stop: Stop) -> None:
-        n_done = 0
-        for event in measure_all(cells, self.measurer, n_jobs=min(self.n_jobs, len(cells))):
-            if stop.asked:  # the measurement may have been cut short
-                raise KeyboardInterrupt
-            if isinstance(event, Cell):
-                continue
-            n_done += 1
-            if isinstance(event, Failure):
-                self.failures[event.cell] = event.message
-                text = f"failed: {event.message}"
-            else:
-                self.notebook.add(event)
-                notes = [f"{name} {value:.4g}" for name, value in event.details.items()]
-                text = f"{event.score:.4f} ({', '.join([*notes, f'{event.seconds:.1f} s'])})"
-            self.say(f"[{n_done}/{len(cells)}] {event.cell}: {text}")
+    @property
+    def missing(self) -> list[Cell]:
+        """What was asked for and neither measured nor failed."""
+        return [cell for cell in self.planned if self._is_missing(cell)]
+
+    def _is_missing(self, cell: Cell) -> bool:
+        return cell not in self.notebook and cell not in self.failures
+
+    def _measure(self, cells: Sequence[Cell]) -> None:
+        n_done, n_jobs = 0, min(self.n_jobs, len(cells))
+        measured = measure_all(cells, self.measurer, n_jobs=n_jobs, deadline=self.deadline)
+        with closing(measured) as events:  # processes end before anything else goes on
+            for event in events:
+                if self.interrupted:  # the measurement may have been cut short
+                    raise KeyboardInterrupt
+                if isinstance(event, Failure):
+                    self.failures[event.cell] = event.message
+                elif isinstance(event, Result):
+                    self.notebook.add(event)
+                n_done += not isinstance(event, Cell)
+                self.watch(event, n_done, len(cells))
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C and a request to terminate end the measurement.
+
+        They are remembered as well as raised: some of what is measured catches Ctrl-C to save its
+        work.
+        """
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            self.interrupted = True
+            raise KeyboardInterrupt
+
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if threading.current_thread() is not threading.main_thread():
+            numbers = []  # only the main thread is told of signals
+        before = {number: signal.signal(number, handle) for number in numbers}
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _is_past(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def _measured(measurer: Measurer, cell: Cell) -> Result | Failure:
@@ -206,7 +189,7 @@ def _measured(measurer: Measurer, cell: Cell) -> Result | Failure:
 
 def _measure_in_processes(
     cells: Sequence[Cell], measurer: Measurer, n_jobs: int, deadline: float | None
-) -> Iterator[Cell | Result | Failure]:
+) -> Generator[Event, None, None]:
     from joblib.externals.loky import BrokenProcessPool, get_reusable_executor
 
     waiting = list(reversed(cells))
@@ -214,7 +197,7 @@ def _measure_in_processes(
     executor: Any = None
     try:
         while waiting or running:
-            late = deadline is not None and time.monotonic() >= deadline
+            late = _is_past(deadline)
             if executor is None and waiting and not late:
                 executor = get_reusable_executor(
                     max_workers=n_jobs,

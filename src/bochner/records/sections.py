@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bochner.records.files import plain_values
 from bochner.records.statistics import format_mean, is_noise, mean_and_error
 
 
@@ -42,14 +43,7 @@ def mean_value(values: Sequence[float], form: str = ".2f", error_form: str | Non
 
 
 def value(number: float | None, form: str = "g") -> Value:
-    """One number, which may be missing.
-
-    Examples
-    --------
-    >>> from bochner.records.sections import value
-    >>> value(97.5, ".2f"), value(None)
-    (Value(text='97.50', number=97.5), Value(text='-', number=None))
-    """
+    """One number, which may be missing."""
     return Value(format_mean(number, form=form), number)
 
 
@@ -87,16 +81,8 @@ class Chart:
 class Claim:
     """A statement about every task and width, and where it does not hold.
 
-    Attributes
-    ----------
-    text : str
-        What is claimed.
-    checked : int
-        At how many places.
-    noise : list of str
-        The places where it holds in the mean, but by no more than noise.
-    exceptions : list of str
-        The places where it fails, with the numbers.
+    `checked` counts the places; `noise` has those where it holds in the mean, but by no more than
+    noise, and `exceptions` those where it fails, with the numbers.
 
     Examples
     --------
@@ -195,15 +181,7 @@ def as_text(sections: Sequence[Section]) -> str:
 
 
 def aligned(rows: Sequence[Row]) -> str:
-    """Rows as lines with columns of equal width: the first to the left, the others right.
-
-    Examples
-    --------
-    >>> from bochner.records.sections import aligned
-    >>> print(aligned([("task", "score"), ("windmill", "99")]))
-    task      score
-    windmill     99
-    """
+    """Rows as lines with columns of equal width: the first to the left, the others right."""
     texts = [tuple(map(str, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = []
@@ -216,27 +194,26 @@ def aligned(rows: Sequence[Row]) -> str:
 def as_plain(section: Section, image: str | None = None) -> dict[str, Any]:
     """A section as what JSON can hold; `image` is its picture as a data address.
 
-    Numbers that JSON has no word for (the standard error of one seed) become null.
+    Numbers that JSON cannot hold (the standard error of one seed) become null.
     """
-    header, *rows = section.rows or ((),)
-    return {
-        "heading": section.heading,
-        "table": _finite(
-            {
-                "columns": [str(title) for title in header],
-                "rows": [
-                    [asdict(entry) if isinstance(entry, Value) else entry for entry in row]
-                    for row in rows
-                ],
-            }
-        )
-        if section.rows
-        else None,
-        "lines": list(section.lines),
-        "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in section.claims],
-        "chart": None if section.chart is None else _finite(asdict(section.chart)),
-        "image": image,
-    }
+    table = None
+    if section.rows:
+        header, *rows = section.rows
+        entries = [
+            [asdict(entry) if isinstance(entry, Value) else entry for entry in row] for row in rows
+        ]
+        table = {"columns": [str(title) for title in header], "rows": entries}
+    plain: dict[str, Any] = plain_values(
+        {
+            "heading": section.heading,
+            "table": table,
+            "lines": section.lines,
+            "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in section.claims],
+            "chart": None if section.chart is None else asdict(section.chart),
+            "image": image,
+        }
+    )
+    return plain
 
 
 def curve(name: str, points: Mapping[Any, Sequence[float]]) -> Series | None:
@@ -245,16 +222,16 @@ def curve(name: str, points: Mapping[Any, Sequence[float]]) -> Series | None:
     Examples
     --------
     >>> from bochner.records.sections import curve
-    >>> found = curve("ours", {100: [2.0, 4.0], 10: [7.0, 7.0]})
-    >>> found.x, found.y, found.error
+    >>> series = curve("ours", {100: [2.0, 4.0], 10: [7.0, 7.0]})
+    >>> series.x, series.y, series.error
     ((10, 100), (7.0, 3.0), (0.0, 1.0))
     """
-    found = {x: values for x, values in sorted(points.items()) if len(values)}
-    if not found:
+    measured = {x: values for x, values in sorted(points.items()) if len(values)}
+    if not measured:
         return None
-    means, errors = zip(*map(mean_and_error, found.values()), strict=True)
-    alone = all(map(math.isnan, errors))
-    return Series(name, tuple(found), means, None if alone else errors)
+    means, errors = zip(*map(mean_and_error, measured.values()), strict=True)
+    one_seed = all(map(math.isnan, errors))
+    return Series(name, tuple(measured), means, None if one_seed else errors)
 
 
 def chart(
@@ -267,12 +244,3 @@ def chart(
     """A chart of the curves that have points; None if none has."""
     drawn = tuple(curve for curve in series if curve is not None)
     return Chart(x_title, y_title, drawn, log_x, log_y) if drawn else None
-
-
-def _finite(plain: Any) -> Any:
-    """The same with lists for tuples, and None for numbers that are not finite."""
-    if isinstance(plain, dict):
-        return {name: _finite(value) for name, value in plain.items()}
-    if isinstance(plain, (list, tuple)):
-        return [_finite(value) for value in plain]
-    return None if isinstance(plain, float) and not math.isfinite(plain) else plain

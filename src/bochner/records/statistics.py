@@ -33,16 +33,9 @@ def format_mean(
     error_form: str | None = None,
     missing: str = "-",
 ) -> str:
-    """A mean and its standard error as text.
+    """A mean and its standard error as text; None and nan stand for what is not known.
 
-    Parameters
-    ----------
-    mean, error : float or None
-        None and nan stand for what is not known.
-    form, error_form : str
-        Format specifications; that of the error is the same as the mean's by default.
-    missing : str, default="-"
-        What is written where there is no mean.
+    The format of the error is that of the mean by default; `missing` is written for no mean.
 
     Examples
     --------
@@ -56,18 +49,6 @@ def format_mean(
     if error is None or math.isnan(error):
         return text
     return f"{text} ± {format(error, form if error_form is None else error_form)}"
-
-
-def plus_minus(values: Sequence[float], digits: int = 2) -> str:
-    """Mean and standard error of values as text, with so many decimals.
-
-    Examples
-    --------
-    >>> from bochner.records.statistics import plus_minus
-    >>> plus_minus([97.0, 99.0]), plus_minus([97.0]), plus_minus([])
-    ('98.00 ± 1.00', '97.00', '-')
-    """
-    return format_mean(*mean_and_error(values), f".{digits}f")
 
 
 def is_noise(mean: float, error: float) -> bool:

@@ -8,15 +8,6 @@ from collections.abc import Iterable
 def counted(count: int, one: str, many: str | None = None) -> str:
     """A number with its noun in the right form.
 
-    Parameters
-    ----------
-    count : int
-        How many there are.
-    one : str
-        The noun for one of them.
-    many : str, optional
-        The noun for more; by default with an s.
-
     Examples
     --------
     >>> from bochner.records.wording import counted
@@ -28,13 +19,6 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 def listed(names: Iterable[object], most: int = 8) -> str:
     """Names separated by commas; the first ones only where there are many.
-
-    Parameters
-    ----------
-    names : iterable
-        What to list.
-    most : int, default=8
-        How many are written out.
 
     Examples
     --------

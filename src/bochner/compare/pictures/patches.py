@@ -26,19 +26,9 @@ Patterns = tuple[NDArray[Any], str]  # of shape (n, height, width, channels), an
 def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
     """What the methods learned of images, each at its best width, as pictures in grey.
 
-    Parameters
-    ----------
-    setup : Setup
-        What was compared.
-    results : sequence of Result
-        Cells that were measured; those of the first split are drawn, but for those that took
-        more than a few seconds to fit. A network is fitted to fewer images.
-
-    Returns
-    -------
-    list of dict
-        With `method`, `width`, `caption` and `images`, where 0.5 is zero; empty where rows are
-        no images.
+    One dict per method, with `method`, `width`, `caption` and `images`, where 0.5 is zero; none
+    where rows are not images. Cells of the first split are drawn, except those that took more than
+    a few seconds to fit; a network is fitted to fewer images.
     """
     shape = setup.table.image_shape
     if shape is None:
@@ -70,22 +60,6 @@ def grey(pattern: NDArray[Any]) -> NDArray[Any]:
     """A pattern in shades from 0 to 1 around 0.5, which is zero; the mean over the channels.
 
     Large ones are made smaller by leaving out rows and columns.
-
-    Parameters
-    ----------
-    pattern : array of shape (height, width, channels)
-        Of any scale.
-
-    Returns
-    -------
-    array of shape (height, width)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.compare.pictures.patches import grey
-    >>> grey(np.array([[[2.0], [0.0], [-1.0]]]))
-    array([[1.  , 0.5 , 0.25]])
     """
     values = pattern.mean(axis=2)
     step = int(np.ceil(np.sqrt(max(1.0, values.size / _MOST_PIXELS))))
@@ -141,23 +115,7 @@ def _patch_directions(model: Any, shape: tuple[int, int, int]) -> Patterns:
 
 
 def different(frequencies: NDArray[Any], most: int = MOST_PICTURES) -> NDArray[Any]:
-    """The first columns that do not look like one before: the same direction, or its opposite.
-
-    Parameters
-    ----------
-    frequencies : array of shape (d, n)
-        One a column.
-    most : int, default=24
-        How many.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.compare.pictures.patches import different
-    >>> different(np.array([[1.0, -2.0, 0.0], [0.0, 0.0, 3.0]]))
-    array([[1., 0.],
-           [0., 3.]])
-    """
+    """The first columns that do not look like one before: the same direction, or its opposite."""
     lengths = np.linalg.norm(frequencies, axis=0)
     directions = frequencies / np.where(lengths > 0, lengths, 1.0)
     kept: list[int] = []

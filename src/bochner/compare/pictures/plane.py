@@ -35,17 +35,7 @@ def is_plane(table: Any) -> bool:
 def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
     """Decisions on a grid, of every method at its best width, and the labels' Fourier potential.
 
-    Parameters
-    ----------
-    setup : Setup
-        What was compared.
-    results : sequence of Result
-        Cells that were measured; those of the first split are drawn.
-
-    Returns
-    -------
-    dict or None
-        None where rows are not points in a plane.
+    Those of the first split; None where rows are not points in a plane.
     """
     table = setup.table
     if not is_plane(table):

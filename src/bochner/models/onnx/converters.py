@@ -88,16 +88,9 @@ def _parse_linear(scope: Any, model: Any, inputs: Any, custom_parsers: Any = Non
 class Converter:
     """How an estimator becomes nodes.
 
-    Attributes
-    ----------
-    write : callable
-        Adds the nodes of a fitted estimator.
-    types : callable
-        Declares the types and shapes of the outputs to skl2onnx.
-    check : callable
-        Raises NotImplementedError for an estimator, fitted or not, that cannot be written.
-    parse : callable or None
-        Declares other outputs than skl2onnx expects of such an estimator.
+    `write` adds the nodes of a fitted estimator, and `types` declares the types and shapes of the
+    outputs to skl2onnx. `check` raises NotImplementedError for an estimator, fitted or not, that
+    cannot be written. `parse` declares other outputs than skl2onnx expects of such an estimator.
     """
 
     write: Write

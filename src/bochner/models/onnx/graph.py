@@ -14,12 +14,8 @@ from scipy import sparse
 class Graph:
     """A graph under construction; every method adds nodes and returns the name of the result.
 
-    Parameters
-    ----------
-    scope, container : of skl2onnx
-        Where names come from, and where nodes go.
-    dtype : numpy dtype
-        float32 or float64: of the numbers that enter and leave.
+    Names come from the `scope` of skl2onnx, and nodes go into its `container`. Numbers enter and
+    leave in `dtype`, float32 or float64.
     """
 
     def __init__(self, scope: Any, container: Any, dtype: Any) -> None:

@@ -30,7 +30,7 @@ def write_mercer(graph: Graph, x: str, model: Any) -> str:
 
 
 def _gaussian(graph: Graph, x: str, plan: GaussianPlan, normalize: bool) -> str:
-    """Features of a gaussian density: Hermite ratios, then one multiplication per feature."""
+    """Features of a Gaussian density: Hermite ratios, then one multiplication per feature."""
     centred = graph.plus(x, -plan.mean)
     Z = graph.product(centred, plan.rotation)
     exponent = graph.sum(graph.times(graph.square(Z), plan.gamma * (1.0 - plan.ratios)))

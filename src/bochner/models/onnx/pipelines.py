@@ -35,7 +35,7 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
     model : fitted Pipeline or feature map
         Of estimators that skl2onnx knows, the maps of this package but
         :class:`~bochner.ConvolutionalKernelNetwork`, ``RBFSampler``, ``Nystroem`` with the
-        gaussian kernel, and what :func:`~bochner.models.methods.make_model` makes unless a
+        Gaussian kernel, and what :func:`~bochner.models.pipelines.make_model` makes unless a
         column holds dates.
     X_sample : array, sparse matrix or DataFrame
         Some rows, of which only the names and types of the columns matter. An array gives one
@@ -95,13 +95,7 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
 
 
 def register() -> None:
-    """Make the maps of this package known to skl2onnx, for its own ``to_onnx``.
-
-    Examples
-    --------
-    >>> from bochner.models.onnx.pipelines import register
-    >>> register()
-    """
+    """Make the maps of this package known to skl2onnx, for its own ``to_onnx``."""
     skl2onnx = _skl2onnx()
     for kind, converter in MAPS.items():
         name = f"Bochner{kind.__name__}"
@@ -119,29 +113,9 @@ def _skl2onnx() -> Any:
 
 
 def check_convertible(model: Any) -> None:
-    """An error where a part of ours has no ONNX form; `model` need not be fitted.
+    """A NotImplementedError where a part of ours has no ONNX form; `model` need not be fitted.
 
-    Parameters
-    ----------
-    model : Pipeline or feature map
-        As for :func:`to_onnx`, which may still find something in it that skl2onnx does not know.
-
-    Raises
-    ------
-    NotImplementedError
-        It says what cannot be written.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bochner.models.onnx.pipelines import check_convertible
-    >>> from bochner.models.preparation import make_preparation
-    >>> dated = make_preparation(pd.DataFrame({"since": ["2020-01-02", "2021-03-04"]}))
-    >>> try:
-    ...     check_convertible(dated)
-    ... except NotImplementedError as error:
-    ...     print(str(error).partition(":")[0])
-    columns of dates (DaysSinceEpoch) cannot be written as ONNX
+    :func:`to_onnx` may still find something in it that skl2onnx does not know.
     """
     for part in _estimators(model):
         check_estimator(part)
@@ -190,9 +164,8 @@ def _used_columns(model: Any) -> set[Any] | None:
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     if not isinstance(first, ColumnTransformer):
         return None
-    dropped = ("drop",)
-    parts = [columns for _, step, columns in first.transformers_ if step not in dropped]
-    return {name for columns in parts for name in columns}
+    used = [columns for _, step, columns in first.transformers_ if step not in ("drop",)]
+    return {name for columns in used for name in columns}
 
 
 def _is_number(column: Any) -> bool:

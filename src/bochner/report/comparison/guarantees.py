@@ -30,15 +30,30 @@ class Guarantee:
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantees(Section):
-    """All kinds."""
+    """All kinds, and why the kernels of some methods have none."""
 
     template: ClassVar[str] = "guarantees.html"
     guarantees: tuple[Guarantee, ...]
+    reasons: tuple[str, ...] = ()
 
 
 def guarantees_section(comparison: Comparison) -> Guarantees:
     kinds = tuple(_guarantee(comparison, name) for name in bound_names(comparison.summaries))
-    return Guarantees(name="guarantees", heading="What is guaranteed", guarantees=kinds)
+    return Guarantees(
+        name="guarantees",
+        heading="What is guaranteed",
+        guarantees=kinds,
+        reasons=_reasons(comparison.summaries),
+    )
+
+
+def _reasons(summaries: Sequence[Line]) -> tuple[str, ...]:
+    """Why there is no guarantee of a kernel: a line for each reason, with the methods it is of."""
+    methods: dict[str, dict[str, None]] = {}
+    for summary in summaries:
+        if summary.get("no_guarantee"):
+            methods.setdefault(str(summary["no_guarantee"]), {})[str(summary["method"])] = None
+    return tuple(f"{', '.join(names)}: {reason}." for reason, names in methods.items())
 
 
 def bounds_of(summary: Line) -> dict[str, Mapping[str, Any]]:

@@ -1,0 +1,39 @@
+"""Options that several commands have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Target = Annotated[
+    str | None,
+    typer.Option(
+        help="Target column: name or position, 1 is the first. [default: the last column]"
+    ),
+]
+Task = Annotated[str, typer.Option(help="auto, classification or regression: the target's kind.")]
+ImageShape = Annotated[
+    str | None,
+    typer.Option(
+        help="What every row is an image of: 28x28, 32x32x3; none for rows that are not images. "
+        "[default: known for digits and for .npz]"
+    ),
+]
+MeasureName = Annotated[
+    str, typer.Option(help="auto, accuracy or balanced-accuracy (all classes weigh the same).")
+]
+Gamma = Annotated[
+    float | None,
+    typer.Option(help="Of the kernel, for prepared rows. [default: chosen on held-out rows]"),
+]
+MaxRows = Annotated[int, typer.Option(min=20, help="Of more rows, this many are drawn at random.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+
+
+def data_help() -> str:
+    """What can be given as data, for the help of a command."""
+    from bochner.data.bundled import BUNDLED
+    from bochner.data.formats import FORMATS
+
+    return f"A file ({', '.join(FORMATS)}), or a dataset by name: {', '.join(BUNDLED)}."

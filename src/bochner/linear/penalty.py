@@ -1,0 +1,69 @@
+"""The penalty of a head, chosen from its path on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bochner.engine.places import to_numpy
+from bochner.linear.scoring import Measure
+
+if TYPE_CHECKING:
+    from bochner.linear.base import LinearHead
+
+PATIENCE = 2  # penalties in a row that do worse than an earlier one: the path ends
+
+
+@dataclass(frozen=True)
+class PenaltyChoice:
+    """The penalty that did best on held-out rows: the one at `position` of the path.
+
+    `C` is the one with the rows that were fitted. The choice was made by `judged`, see
+    :meth:`bochner.linear.scoring.Measure.judge`; `score` is the measure on the held-out rows, and
+    `scores` what all penalties that were tried were judged by.
+    """
+
+    position: int
+    C: float
+    judged: float
+    score: float
+    scores: tuple[float, ...]
+
+
+def choose_penalty(
+    head: LinearHead,
+    features: Any,
+    y: Any,
+    held_features: Any,
+    held_y: Any,
+    measure: Measure,
+    *,
+    Cs: Sequence[float] | None = None,
+    sample_weight: Any = None,
+    patience: int | None = PATIENCE,
+) -> PenaltyChoice:
+    """The penalty of the path that is best on held-out rows; of equally good ones the strongest.
+
+    The path, by default the head's own, ends when `patience` penalties in a row did worse than the
+    best so far; None goes to the end.
+    """
+    best: tuple[int, float, Any] | None = None
+    scores: list[float] = []
+    worse = 0
+    fitted: Any
+    for position, fitted in enumerate(head.path(features, y, Cs, sample_weight)):
+        decide = getattr(fitted, "decision_function", fitted.predict)
+        decisions = to_numpy(decide(held_features))
+        judged = measure.judge(held_y, decisions, getattr(fitted, "classes_", None))
+        scores.append(judged)
+        if best is None or judged > best[1]:
+            best, worse = (position, judged, fitted), 0
+        else:
+            worse += judged < best[1]
+        if worse == patience:
+            break
+    assert best is not None, "the path has no penalty"
+    position, judged, fitted = best
+    score = measure.score(held_y, to_numpy(fitted.predict(held_features)))
+    return PenaltyChoice(position, fitted.C_, judged, score, tuple(scores))
