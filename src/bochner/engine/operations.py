@@ -1,4 +1,4 @@
-"""The contract of the three operations, and the choice of where they run.
+"""The contract of the operations, and the choice of where they run.
 
 ==================  ====================================================================
 type of ``X``       where it runs
@@ -106,15 +106,8 @@ def features(
     place = _engine_for(X)
     if out is not None and not is_host(X):
         raise ValueError("out is for NumPy and sparse X only.")
-    return place.features(
-        X,
-        W,
-        scale=scale,
-        offset=offset,
-        out=out,
-        n_threads=n_threads,
-        memory_budget=memory_budget,
-    )
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return place.features(X, W, scale=scale, offset=offset, out=out, **options)
 
 
 def grouped_waves(
@@ -134,10 +127,8 @@ def grouped_waves(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        Rows, of any type in the table above.
-    W : array of shape (d, N)
-        Frequencies, one per column.
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
     coefficients : complex array of shape (N,)
         The ``c`` above.
     size : int
@@ -180,16 +171,12 @@ def fourier_sums(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        Rows, of any type in the table above.
-    W : array of shape (d, N)
-        Frequencies, one per column.
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
     A : array of shape (n,) or (n, k)
         Real coefficients, one column per sum.
-    n_threads : int, optional
-        CPU threads; by default as many as BLAS may use.
-    memory_budget : int, optional
-        Bytes of scratch memory.
+    n_threads, memory_budget : int, optional
+        As in :func:`features`; the budget holds on the CPU as well.
 
     Returns
     -------
@@ -234,10 +221,8 @@ def potential_and_gradient(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        Rows, of any type in the table above.
-    W : array of shape (d, N)
-        Frequencies, one per column.
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
     A : array of shape (n,) or (n, k)
         Real coefficients.
     signs : array of shape (k,), optional
@@ -271,14 +256,7 @@ def potential_and_gradient(
     s = np.ones(A.shape[1]) if signs is None else np.asarray(signs, dtype=np.float64)
     if s.shape != (A.shape[1],):
         raise ValueError(f"signs must have shape ({A.shape[1]},), got {s.shape}.")
-    place = _engine_for(X)
-    return place.potential_and_gradient(
-        X,
-        W,
-        A,
-        s,
-        sums=sums,
-        small_phases=small_phases,
-        n_threads=n_threads,
-        memory_budget=memory_budget,
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return _engine_for(X).potential_and_gradient(
+        X, W, A, s, sums=sums, small_phases=small_phases, **options
     )

@@ -70,6 +70,10 @@ def is_device(X: Any) -> bool:
     return hasattr(X, "__dlpack__") and not is_host(X)
 
 
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
 def is_torch(X: Any) -> bool:
     """Whether `X` is a PyTorch tensor."""
     return _library(X) == "torch"
@@ -80,20 +84,8 @@ def on_cuda(X: Any) -> bool:
     return is_torch(X) and bool(X.is_cuda)
 
 
-def _library(X: Any) -> str:
-    return type(X).__module__.partition(".")[0]
-
-
 def place_of(X: Any) -> Place:
-    """Where `X` is, by the first table above.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.places import place_of
-    >>> place_of(np.zeros((2, 3)))
-    'host'
-    """
+    """Where `X` is, by the first table above."""
     if is_host(X):
         return "host"
     if is_dask(X):
@@ -144,22 +136,10 @@ def is_half(X: Any) -> bool:
     return bool(dtypes) and all(_name(dtype) in _HALF for dtype in dtypes)
 
 
-def is_floating(X: Any) -> bool:
-    """Whether `X` holds floating numbers, among which there may be NaN and infinity."""
-    return is_real(X) and "float" in _name(X.dtype)
-
-
 def float_dtype(X: Any, *, images: bool = False) -> np.dtype[Any]:
     """The floating dtype of results for the rows `X`, as NumPy names it.
 
     By the second table above; `images` chooses its last column. A TypeError where there is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.places import float_dtype
-    >>> float_dtype(np.zeros(2, np.float16)), float_dtype(np.zeros(2, np.int64))
-    (dtype('float32'), dtype('float64'))
     """
     if not is_real(X):
         raise TypeError(f"X must hold real numbers, got dtype {X.dtype}.")
@@ -270,7 +250,7 @@ def on_device(X: Any, device: str) -> Any:
 
 def all_finite(X: Any) -> bool:
     """Whether there is neither NaN nor infinity in an array that is not lazy."""
-    if not is_floating(X):
+    if "float" not in _name(X.dtype):
         return True
     values = X.data if sparse.issparse(X) else X
     xp = namespace(values)

@@ -9,8 +9,8 @@ pytest.importorskip("jinja2", reason="the page needs jinja2")
 from bochner.report import page, render_page
 from bochner.report.charts import Figure, layout, line
 from bochner.report.comparison import comparison_view, curves, view
-from bochner.report.section import Section
 from bochner.report.numbers import number
+from bochner.report.section import Section
 from tests.report import documents
 
 
