@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bochner.engine.places import is_host, place_of
+from bochner.engine.places import as_array, is_host, place_of
 
 _MODULES = {"host": "cpu", "device": "device", "cluster": "cluster"}
 
@@ -49,8 +49,7 @@ def _check_shapes(X: Any, W: Any) -> None:
 
 def _check_coefficients(X: Any, A: Any) -> tuple[Any, bool]:
     """Coefficients as two dimensions, and whether they came as one."""
-    if not hasattr(A, "shape"):
-        A = np.asarray(A)
+    A = as_array(A)
     if len(A.shape) not in (1, 2):
         raise ValueError(f"A must have one or two dimensions, got shape {tuple(A.shape)}.")
     # A dask array made from a table does not know its length (NaN): nothing to compare.

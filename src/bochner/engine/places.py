@@ -130,10 +130,14 @@ def is_real(X: Any) -> bool:
     return name in (*_HALF, *_DOUBLE, "float32", "bool") or name.startswith(("int", "uint"))
 
 
-def is_half(X: Any) -> bool:
-    """Whether an array, or every column of a table, holds float16 or bfloat16."""
+def without_half(X: Any) -> Any:
+    """Host rows whose columns are all of half precision as float32; others as they are.
+
+    scikit-learn's checks, which come next, would make them float64.
+    """
     dtypes = [X.dtype] if hasattr(X, "dtype") else list(getattr(X, "dtypes", ()))
-    return bool(dtypes) and all(_name(dtype) in _HALF for dtype in dtypes)
+    half = bool(dtypes) and all(_name(dtype) in _HALF for dtype in dtypes)
+    return X.astype(np.float32) if half else X
 
 
 def float_dtype(X: Any, *, images: bool = False) -> np.dtype[Any]:
@@ -189,6 +193,16 @@ def cast(X: Any, dtype: Any) -> Any:
 def as_float(X: Any, *, images: bool = False) -> Any:
     """`X` in the dtype of its results; itself if it has it already."""
     return cast(X, result_dtype(X, images=images))
+
+
+def as_array(values: Any) -> Any:
+    """An array of any library as it is; lists and numbers as a NumPy array."""
+    return values if hasattr(values, "shape") else np.asarray(values)
+
+
+def by_rows(X: Any) -> Any:
+    """A NumPy array whose rows lie one after the other in memory; other kinds as they are."""
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
 
 
 def convert(values: Any, like: Any, dtype: Any = None) -> Any:
