@@ -16,8 +16,8 @@ from bochner.engine.places import (
     is_dask,
     is_dask_table,
     is_device,
-    is_half,
     is_real,
+    without_half,
 )
 from bochner.engine.rowwise import map_rows
 from bochner.targets import Target, TargetKind, check_labels
@@ -72,11 +72,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if is_dask(X) or is_device(X):
             X = self._check_elsewhere(X, reset=reset)
             return map_rows(_finite, X, X.shape[1], meta=getattr(X, "_meta", None))
-        if is_half(X):
-            X = X.astype(np.float32)
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
-        )
+        floats = [np.float64, np.float32]
+        return validate_data(self, without_half(X), accept_sparse="csr", dtype=floats, reset=reset)
 
     def _check_elsewhere(self, X: Any, *, reset: bool) -> Any:
         """Check the kind and shape of rows that are not on the host; a table becomes an array."""

@@ -41,16 +41,15 @@ class Target:
     def of(cls, y: Any, kind: TargetKind = "auto") -> Target:
         """Recognise the target, as scikit-learn does; `kind` overrules it."""
         with np.errstate(invalid="ignore"):  # it tries integers, which huge numbers are not
-            found = type_of_target(y, input_name="y")
-        if found not in ("binary", "multiclass", "continuous"):
+            recognised = type_of_target(y, input_name="y")
+        if recognised not in ("binary", "multiclass", "continuous"):
             raise ValueError(
-                f"Unknown label type: y must hold one label or number per row, got {found}."
+                f"Unknown label type: y must hold one label or number per row, got {recognised}."
             )
-        if kind == "regression":
+        continuous = recognised == "continuous"
+        if kind == "regression" or (kind == "auto" and continuous):
             return cls(None)
-        if kind == "auto" and found == "continuous":
-            return cls(None)
-        if found == "continuous":
+        if continuous:
             raise ValueError(
                 "Unknown label type: target='classification' needs classes, but y holds "
                 "continuous numbers; use target='regression' or 'auto'."
@@ -91,7 +90,7 @@ class Target:
         index = self.indices(y)
         if len(self.classes) == 2:
             return np.where(index == 1, 1.0, -1.0)[:, None]
-        columns: Float = np.eye(len(self.classes), dtype=np.float64)[index]
+        columns: Float = np.eye(len(self.classes))[index]
         return columns
 
     def columns_and_signs(self, y: Any) -> tuple[Float, Float]:
@@ -105,15 +104,15 @@ class Target:
         return np.hstack([columns, ones]), np.r_[np.full(columns.shape[1], 2.0), -1.0]
 
     def similarities(self, labels: Any, y: Any) -> list[tuple[NDArray[np.intp], Float, Float]]:
-        """``lambda(labels_l, y_j)`` as few products: positions of labels, factors, a column.
+        """``lambda(labels_l, y_j)`` as a few products: positions of labels, factors, a column.
 
         ``lambda(labels[p], y) = factor[p] * column``: one entry for two classes and for
         regression, one per class for many classes.
         """
         if self.classes is None:
-            both = np.concatenate([np.asarray(y, np.float64), np.asarray(labels, np.float64)])
-            mean, largest = np.mean(both[: len(y)]), np.abs(both - np.mean(both[: len(y)])).max()
-            scaled = (both - mean) / largest
+            numbers = np.asarray(y, np.float64), np.asarray(labels, np.float64)
+            centred = np.concatenate(numbers) - numbers[0].mean()
+            scaled = centred / np.abs(centred).max()
             return [(np.arange(len(labels)), scaled[len(y) :], scaled[: len(y)])]
         if len(self.classes) == 2:
             factors = self.raw_columns(labels)[:, 0]

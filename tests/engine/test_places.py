@@ -16,7 +16,6 @@ from bochner.engine.places import (
     is_dask,
     is_dask_table,
     is_device,
-    is_half,
     is_host,
     is_real,
     machine_epsilon,
@@ -25,6 +24,7 @@ from bochner.engine.places import (
     result_dtype,
     to_numpy,
     wide_dtype,
+    without_half,
     zeros,
 )
 from tests.places import PLACES, on_host
@@ -204,8 +204,9 @@ class TestFloatDtype:
     def test_tables_of_half_precision(self):
         pd = pytest.importorskip("pandas")
         X = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 0.0]}, dtype=np.float16)
-        assert is_half(X)
-        assert not is_half(X.astype({"a": np.float32}))
+        assert (without_half(X).dtypes == np.float32).all()
+        mixed = X.astype({"a": np.float32})
+        assert without_half(mixed) is mixed
         assert FourierFeatures(n_components=4).fit_transform(X).dtype == np.float32
 
 
@@ -255,9 +256,113 @@ def own_decisions(tree):
                 yield node.lineno, "a floating dtype: use float_dtype of bochner.engine.places"
 
 
+# Behind the border of a map rows are what places.py says. Labels and parameters have other names.
+ROWS = {"X", "rows", "block", "batch", "images"}
+CONVERTERS = {"asarray", "asanyarray", "array", "ascontiguousarray", "asfortranarray"}
+CONVERTERS |= {"as_tensor", "tensor", "from_numpy", "from_dlpack"}
+COMPARISONS = {"issubdtype", "result_type", "promote_types", "can_cast"}
+PARTS_OF_ROWS = {"T", "data", "dense", "detached", "tocsr", "toarray", "astype"}
+PACKAGES = ("base.py", "fourier", "margin", "mercer", "nystroem", "metric", "images")
+MAPS = [path for path in OTHERS if Path(path).parts[0] in PACKAGES]
+
+
+def called_name(call):
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def holds_rows(node):
+    """Whether an expression is rows, or some of them, or the same rows in another form."""
+    match node:
+        case ast.Name(id):
+            return id in ROWS
+        case ast.Subscript(value=value):
+            return holds_rows(value)
+        case ast.Attribute(value=value, attr=name):
+            return name in PARTS_OF_ROWS and holds_rows(value)
+        case ast.Call(args=args, func=func) if called_name(node) in PARTS_OF_ROWS:
+            return any(map(holds_rows, args)) or holds_rows(func)
+    return False
+
+
+def is_dtype_of_rows(node):
+    return isinstance(node, ast.Attribute) and node.attr == "dtype" and holds_rows(node.value)
+
+
+def own_conversions(tree):
+    """Where a map makes rows another kind of array, or a dtype of them, as (line, what)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name, first = called_name(node), node.args[0] if node.args else None
+            keywords = {keyword.arg for keyword in node.keywords}
+            if name in CONVERTERS and holds_rows(first) and keywords != {"copy"}:
+                yield node.lineno, f"{name}(rows): use as_array, by_rows, cast or convert"
+            elif name == "isinstance" and holds_rows(first):
+                yield node.lineno, "isinstance(rows, ...): use is_host, is_device or is_dask"
+            elif name in COMPARISONS and any(
+                is_dtype_of_rows(part) or holds_rows(part) for part in node.args
+            ):
+                yield node.lineno, f"{name}(rows): use float_dtype or result_dtype"
+            elif name == "astype" and holds_rows(node.func.value) and "32" in ast.unparse(node):
+                yield node.lineno, "rows in single precision: use as_float"
+        elif isinstance(node, ast.Attribute) and is_dtype_of_rows(node.value):
+            yield node.lineno, f"rows.dtype.{node.attr}: use is_real, float_dtype or item_size"
+        elif isinstance(node, ast.Compare) and any(
+            map(is_dtype_of_rows, [node.left, *node.comparators])
+        ):
+            yield node.lineno, "rows.dtype compared: use float_dtype or result_dtype"
+
+
 @pytest.mark.parametrize("path", OTHERS)
 def test_decisions_are_made_in_places_alone(path):
     assert not list(own_decisions(ast.parse((SOURCE / path).read_text())))
+
+
+@pytest.mark.parametrize("path", MAPS)
+def test_maps_leave_rows_as_they_are(path):
+    assert not list(own_conversions(ast.parse((SOURCE / path).read_text())))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "np.asarray(X)",
+        "np.asarray(X, dtype=np.float64)",
+        "np.asarray(dense(X)[keep])",
+        "np.array(rows[:, 1])",
+        "np.ascontiguousarray(X.T)",
+        "torch.as_tensor(block, device=device)",
+        "isinstance(X, np.ndarray)",
+        "X.astype(np.float32)",
+        "X.tocsr().astype('float32')",
+        "X.dtype.kind == 'f'",
+        "4 * X.dtype.itemsize",
+        "X.dtype == np.float16",
+        "rows.dtype not in (np.float32, np.float64)",
+        "np.issubdtype(X.dtype, np.floating)",
+        "np.result_type(X, np.float32)",
+    ],
+)
+def test_the_rule_for_maps_sees(code):
+    assert list(own_conversions(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "np.asarray(y, dtype=np.float64)",
+        "np.asarray(losses)",
+        "np.array([np.mean(X)])",
+        "np.asarray(X.multiply(X).sum(axis=1))",
+        "xp.asarray(X[:, j], copy=True)",
+        "rows.astype(np.float64)",
+        "cast(X, wide_dtype(X))",
+        "y.dtype.kind == 'f'",
+        "zeros(shape, X, X.dtype)",
+        "isinstance(self.landmarks, str)",
+    ],
+)
+def test_the_rule_for_maps_lets_pass(code):
+    assert not list(own_conversions(ast.parse(code)))
 
 
 @pytest.mark.parametrize(

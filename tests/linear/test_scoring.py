@@ -38,6 +38,7 @@ def test_the_measure_suits_the_target():
     assert chosen([0] * 95 + [1] * 5) == "balanced-accuracy"
     assert chosen([0] * 95 + [1] * 5, "accuracy") == "accuracy"
     assert chosen(read_table("digits").y) == "accuracy"
+    assert choose_measure(np.array([0.5, 1.0]), "regression").name == "R2"
     with pytest.raises(ValueError, match="measure must be one of auto, accuracy, balanced-acc"):
         chosen([0, 1], "luck")
     with pytest.raises(ValueError, match="measure 'accuracy' is for classes"):

@@ -1,4 +1,4 @@
-"""The three operations on the cores of the host, for dense and sparse rows.
+"""The operations on the cores of the host, for dense and sparse rows.
 
 The work is cut into tiles of two megabytes of phases. A thread fills a tile with a matrix product,
 turns it into cosines and sines while it is still in cache, and either leaves them in the result
@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from bochner.engine.places import float_dtype
+from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import default_threads, for_each, ordered_map
 
 Array = NDArray[Any]
@@ -33,51 +34,35 @@ _LONGEST = 4096  # rows per task at most, so that a file is read once and in ord
 _DEFAULT_BUDGET = 2**26
 
 
-class Rows(Protocol):
-    """What the operations need to know about the rows of X."""
-
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    density: float
-
-    def phases(self, rows: slice, W: Array, columns: slice, out: Array) -> None:
-        """``out = X[rows] @ W[:, columns]``."""
-
-    def exact_phases(self, rows: Array, W: Array, columns: slice) -> NDArray[np.float64]:
-        """``X[rows] @ W[:, columns]`` in float64."""
-        ...
-
-    def add_transposed(self, rows: slice, M: Array, total: NDArray[np.float64]) -> None:
-        """``total += X[rows].T @ M``."""
-
-
-class DenseRows:
+class _DenseRows:
     """Rows of a dense array, in any memory order, possibly mapped from a file."""
 
     density = 1.0
 
     def __init__(self, X: Array, dtype: np.dtype[Any]) -> None:
-        self._X, self.dtype, self.shape = X, dtype, (X.shape[0], X.shape[1])
+        self._X, self.dtype = X, dtype
 
     def _block(self, rows: slice) -> Array:
         return np.asarray(self._X[rows], dtype=self.dtype)
 
     def phases(self, rows: slice, W: Array, columns: slice, out: Array) -> None:
+        """``out = X[rows] @ W[:, columns]``."""
         np.matmul(self._block(rows), W[:, columns], out=out)
 
     def exact_phases(self, rows: Array, W: Array, columns: slice) -> NDArray[np.float64]:
+        """``X[rows] @ W[:, columns]`` in float64."""
         return np.asarray(self._X[rows], np.float64) @ W[:, columns].astype(np.float64)
 
     def add_transposed(self, rows: slice, M: Array, total: NDArray[np.float64]) -> None:
+        """``total += X[rows].T @ M``."""
         total += self._block(rows).T @ M
 
 
-class SparseRows:
-    """Rows of a CSR matrix; never made dense."""
+class _SparseRows:
+    """The same for the rows of a CSR matrix, which is never made dense."""
 
     def __init__(self, X: Any, dtype: np.dtype[Any]) -> None:
         self._X = X.astype(dtype, copy=False)
-        self.dtype, self.shape = dtype, (X.shape[0], X.shape[1])
         self.density = X.nnz / max(1, X.shape[0] * X.shape[1])
 
     def phases(self, rows: slice, W: Array, columns: slice, out: Array) -> None:
@@ -98,14 +83,6 @@ class SparseRows:
 
         X = self._X
         csr_transposed_product(X.data, X.indices, X.indptr, rows.start, M, total)
-
-
-def as_rows(X: Any) -> Rows:
-    """Wrap `X`, to be computed in the dtype of its results."""
-    dtype = float_dtype(X)
-    if sparse.issparse(X):
-        return SparseRows(X.tocsr(), dtype)
-    return DenseRows(X, dtype)
 
 
 class _Scratch(threading.local):
@@ -150,10 +127,15 @@ class _Waves:
     """Cosines and sines of ``X W + offset``, tile by tile."""
 
     def __init__(
-        self, rows: Rows, W: Array, scale: ArrayLike = 1.0, offset: ArrayLike | None = None
+        self, X: Any, W: Array, scale: ArrayLike = 1.0, offset: ArrayLike | None = None
     ) -> None:
-        self.rows, self.dtype = rows, rows.dtype
-        self.n_rows, self.n_features = rows.shape
+        self.dtype = float_dtype(X)
+        self.rows: _DenseRows | _SparseRows
+        if sparse.issparse(X):
+            self.rows = _SparseRows(X.tocsr(), self.dtype)
+        else:
+            self.rows = _DenseRows(X, self.dtype)
+        self.n_rows, self.n_features = X.shape
         self.W = np.ascontiguousarray(W, self.dtype)
         self.n_frequencies = self.W.shape[1]
         self.scale = np.ascontiguousarray(np.broadcast_to(scale, self.n_frequencies), self.dtype)
@@ -171,7 +153,7 @@ class _Waves:
         n, d, N = self.n_rows, self.n_features, self.n_frequencies
         if n == 0 or N == 0:
             return []
-        widths = _slices(N, _even(N, max(_WIDEST, multiple), multiple))
+        widths = row_slices(N, _even(N, max(_WIDEST, multiple), multiple))
         width = widths[0].stop
         work = n * width * (d * self.rows.density + 8)
         wanted = min(work / _CHUNK_WORK, _TASKS / len(widths))
@@ -180,7 +162,7 @@ class _Waves:
             rows = max(rows, math.ceil(n / max(1, memory_budget // bytes_per_chunk)))
         if rows > self._height(width):
             rows = _even(n, rows, multiple=self._height(width))
-        return [(r, c) for r in _slices(n, rows) for c in widths]
+        return [(r, c) for r in row_slices(n, rows) for c in widths]
 
     def _height(self, width: int) -> int:
         # Not too high either: a tile is reduced in its own dtype before float64 takes over.
@@ -188,7 +170,7 @@ class _Waves:
 
     def tiles(self, rows: slice, columns: slice) -> Iterator[slice]:
         height = self._height(columns.stop - columns.start)
-        for piece in _slices(rows.stop - rows.start, height):
+        for piece in row_slices(rows.stop - rows.start, height):
             yield slice(rows.start + piece.start, rows.start + piece.stop)
 
     def phases(self, rows: slice, columns: slice) -> Array:
@@ -258,10 +240,6 @@ def _even(total: int, largest: int, multiple: int) -> int:
     return math.ceil(length / multiple) * multiple
 
 
-def _slices(total: int, length: int) -> list[slice]:
-    return [slice(i, min(i + length, total)) for i in range(0, total, length)]
-
-
 def features(
     X: Any,
     W: Array,
@@ -272,7 +250,7 @@ def features(
     n_threads: int | None,
     memory_budget: int | None,  # the scratch memory is a few tiles, whatever the budget
 ) -> Array:
-    waves = _Waves(as_rows(X), W, scale, offset)
+    waves = _Waves(X, W, scale, offset)
     N = waves.n_frequencies
     shape = (waves.n_rows, 2 * N if offset is None else N)
     if out is None:
@@ -332,7 +310,7 @@ def grouped_waves(
 ) -> Array:
     from bochner.engine.compiled import group_tile
 
-    waves = _Waves(as_rows(X), W)
+    waves = _Waves(X, W)
     real = np.ascontiguousarray(coefficients.real, waves.dtype)
     imaginary = np.ascontiguousarray(coefficients.imag, waves.dtype)
     result = np.empty((waves.n_rows, waves.n_frequencies // size), waves.dtype)
@@ -354,15 +332,14 @@ def grouped_waves(
                 out[large] = mixed.reshape(len(large), -1, size).sum(axis=2)
             result[tile, groups] = out
 
-    tasks = waves.tasks(0, 0, multiple=size)
-    for_each(work, tasks, n_threads)
+    for_each(work, waves.tasks(0, 0, multiple=size), n_threads)
     return result
 
 
 def fourier_sums(
     X: Any, W: Array, A: Array, *, n_threads: int | None, memory_budget: int | None
 ) -> NDArray[np.complex128]:
-    waves = _Waves(as_rows(X), W)
+    waves = _Waves(X, W)
     return _sums(waves, A, None, n_threads or default_threads(), memory_budget or _DEFAULT_BUDGET)
 
 
@@ -379,7 +356,7 @@ def potential_and_gradient(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     from bochner.engine.compiled import slope_tile
 
-    waves = _Waves(as_rows(X), W)
+    waves = _Waves(X, W)
     budget, n_threads = memory_budget or _DEFAULT_BUDGET, n_threads or default_threads()
     # The gradient needs the sums first, then the same cosines and sines again: keep them where
     # all of them fit into the budget (small searches), compute them twice where they do not.

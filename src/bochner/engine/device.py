@@ -1,4 +1,4 @@
-"""The three operations on arrays of any array-API namespace: PyTorch, CuPy, and others.
+"""The operations on arrays of any array-API namespace: PyTorch, CuPy, and others.
 
 The work stays on the device of ``X``, in chunks of rows whose phases and waves fit into the
 memory budget, and the host waits for it at most once per call: to learn whether phases may be too
@@ -8,7 +8,6 @@ large for float32.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,6 +24,7 @@ from bochner.engine.places import (
     wide_dtype,
     zeros,
 )
+from bochner.engine.rowwise import row_slices
 
 _DEFAULT_BUDGET = 2**28
 _LIMIT_32 = 2.0**12  # see compiled.py: beyond this a float32 phase is too uncertain
@@ -69,12 +69,10 @@ class _Waves:
     def empty(self, shape: tuple[int, ...]) -> Any:
         return self.xp.empty(shape, dtype=self.dtype, device=self.device)
 
-    def chunks(self) -> Iterator[slice]:
+    def chunks(self) -> list[slice]:
         """Slices of rows whose phases, cosines and sines fit into the budget."""
         row = 3 * max(1, self.n_frequencies) * self.itemsize
-        height = max(1, self.budget // row)
-        for first in range(0, self.n_rows, height):
-            yield slice(first, min(first + height, self.n_rows))
+        return row_slices(self.n_rows, self.budget // row)
 
     def _may_be_large(self) -> bool:
         """Whether a float32 phase can exceed the limit, by Cauchy and Schwarz."""

@@ -1,4 +1,4 @@
-"""The contract of the three operations, and the choice of where they run.
+"""The contract of the operations, and the choice of where they run.
 
 ==================  ====================================================================
 type of ``X``       where it runs
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bochner.engine.places import is_host, place_of
+from bochner.engine.places import as_array, is_host, place_of
 
 _MODULES = {"host": "cpu", "device": "device", "cluster": "cluster"}
 
@@ -49,8 +49,7 @@ def _check_shapes(X: Any, W: Any) -> None:
 
 def _check_coefficients(X: Any, A: Any) -> tuple[Any, bool]:
     """Coefficients as two dimensions, and whether they came as one."""
-    if not hasattr(A, "shape"):
-        A = np.asarray(A)
+    A = as_array(A)
     if len(A.shape) not in (1, 2):
         raise ValueError(f"A must have one or two dimensions, got shape {tuple(A.shape)}.")
     # A dask array made from a table does not know its length (NaN): nothing to compare.
@@ -106,15 +105,8 @@ def features(
     place = _engine_for(X)
     if out is not None and not is_host(X):
         raise ValueError("out is for NumPy and sparse X only.")
-    return place.features(
-        X,
-        W,
-        scale=scale,
-        offset=offset,
-        out=out,
-        n_threads=n_threads,
-        memory_budget=memory_budget,
-    )
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return place.features(X, W, scale=scale, offset=offset, out=out, **options)
 
 
 def grouped_waves(
@@ -134,10 +126,8 @@ def grouped_waves(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        Rows, of any type in the table above.
-    W : array of shape (d, N)
-        Frequencies, one per column.
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
     coefficients : complex array of shape (N,)
         The ``c`` above.
     size : int
@@ -180,16 +170,12 @@ def fourier_sums(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        Rows, of any type in the table above.
-    W : array of shape (d, N)
-        Frequencies, one per column.
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
     A : array of shape (n,) or (n, k)
         Real coefficients, one column per sum.
-    n_threads : int, optional
-        CPU threads; by default as many as BLAS may use.
-    memory_budget : int, optional
-        Bytes of scratch memory.
+    n_threads, memory_budget : int, optional
+        As in :func:`features`; the budget holds on the CPU as well.
 
     Returns
     -------
@@ -234,10 +220,8 @@ def potential_and_gradient(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        Rows, of any type in the table above.
-    W : array of shape (d, N)
-        Frequencies, one per column.
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
     A : array of shape (n,) or (n, k)
         Real coefficients.
     signs : array of shape (k,), optional
@@ -271,14 +255,7 @@ def potential_and_gradient(
     s = np.ones(A.shape[1]) if signs is None else np.asarray(signs, dtype=np.float64)
     if s.shape != (A.shape[1],):
         raise ValueError(f"signs must have shape ({A.shape[1]},), got {s.shape}.")
-    place = _engine_for(X)
-    return place.potential_and_gradient(
-        X,
-        W,
-        A,
-        s,
-        sums=sums,
-        small_phases=small_phases,
-        n_threads=n_threads,
-        memory_budget=memory_budget,
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return _engine_for(X).potential_and_gradient(
+        X, W, A, s, sums=sums, small_phases=small_phases, **options
     )

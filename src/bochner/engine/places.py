@@ -77,6 +77,10 @@ def is_device(X: Any) -> bool:
     return hasattr(X, "__dlpack__") and not is_host(X)
 
 
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
 def is_torch(X: Any) -> bool:
     """Whether `X` is a PyTorch tensor."""
     return _library(X) == "torch"
@@ -87,20 +91,8 @@ def on_cuda(X: Any) -> bool:
     return is_torch(X) and bool(X.is_cuda)
 
 
-def _library(X: Any) -> str:
-    return type(X).__module__.partition(".")[0]
-
-
 def place_of(X: Any) -> Place:
-    """Where `X` is, by the first table above.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.places import place_of
-    >>> place_of(np.zeros((2, 3)))
-    'host'
-    """
+    """Where `X` is, by the first table above."""
     if is_host(X):
         return "host"
     if is_dask(X):
@@ -152,28 +144,20 @@ def is_real(X: Any) -> bool:
     return name in (*_HALF, *_DOUBLE, "float32", "bool") or name.startswith(("int", "uint"))
 
 
-def is_half(X: Any) -> bool:
-    """Whether an array, or every column of a table, holds float16 or bfloat16."""
+def without_half(X: Any) -> Any:
+    """Host rows whose columns are all of half precision as float32; others as they are.
+
+    scikit-learn's checks, which come next, would make them float64.
+    """
     dtypes = [X.dtype] if hasattr(X, "dtype") else list(getattr(X, "dtypes", ()))
-    return bool(dtypes) and all(_name(dtype) in _HALF for dtype in dtypes)
-
-
-def is_floating(X: Any) -> bool:
-    """Whether `X` holds floating numbers, among which there may be NaN and infinity."""
-    return is_real(X) and "float" in _name(X.dtype)
+    half = bool(dtypes) and all(_name(dtype) in _HALF for dtype in dtypes)
+    return X.astype(np.float32) if half else X
 
 
 def float_dtype(X: Any, *, images: bool = False) -> np.dtype[Any]:
     """The floating dtype of results for the rows `X`, as NumPy names it.
 
     By the second table above; `images` chooses its last column. A TypeError where there is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.places import float_dtype
-    >>> float_dtype(np.zeros(2, np.float16)), float_dtype(np.zeros(2, np.int64))
-    (dtype('float32'), dtype('float64'))
     """
     if not is_real(X):
         raise TypeError(f"X must hold real numbers, got dtype {X.dtype}.")
@@ -223,6 +207,16 @@ def cast(X: Any, dtype: Any) -> Any:
 def as_float(X: Any, *, images: bool = False) -> Any:
     """`X` in the dtype of its results; itself if it has it already."""
     return cast(X, result_dtype(X, images=images))
+
+
+def as_array(values: Any) -> Any:
+    """An array of any library as it is; lists and numbers as a NumPy array."""
+    return values if hasattr(values, "shape") else np.asarray(values)
+
+
+def by_rows(X: Any) -> Any:
+    """A NumPy array whose rows lie one after the other in memory; other kinds as they are."""
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
 
 
 def convert(values: Any, like: Any, dtype: Any = None) -> Any:
@@ -287,7 +281,7 @@ def on_device(X: Any, device: str) -> Any:
 
 def all_finite(X: Any) -> bool:
     """Whether there is neither NaN nor infinity in an array that is not lazy."""
-    if not is_floating(X):
+    if "float" not in _name(X.dtype):
         return True
     values = X.data if sparse.issparse(X) else X
     xp = namespace(values)

@@ -1,4 +1,4 @@
-"""The three operations written as their formulas: slow, memory-hungry, and easy to read.
+"""The operations written as their formulas: slow, memory-hungry, and easy to read.
 
 Nothing in the package calls these. They are the oracle that every fast path is tested against,
 and the baseline that the benchmarks measure.

@@ -27,28 +27,15 @@ class Replayed:
     Anywhere else, and where recording fails, it is simply called. A recording is made for each
     combination of shapes; arguments are copied into it and results out of it.
 
-    Parameters
-    ----------
-    function : callable
-        Takes tensors, numbers and None, and returns a tuple of tensors. It must do the same each
-        time, but for the values: other arrays that it uses stay where they are and keep their
-        meaning. When it is recorded numbers come as float64 tensors without dimensions. What
-        waits for the device or copies from the host cannot be recorded.
+    The function takes tensors, numbers and None, and returns a tuple of tensors. It must do the
+    same each time, but for the values: other arrays that it uses stay where they are and keep
+    their meaning. When it is recorded numbers come as float64 tensors without dimensions. What
+    waits for the device or copies from the host cannot be recorded.
 
-    Notes
-    -----
     The recording and its memory live as long as this object: do not store it in an object that
-    `function` refers to, or both stay until the garbage collector comes. Libraries load their
+    the function refers to, or both stay until the garbage collector comes. Libraries load their
     kernels when they are first used, which cannot be recorded: for shapes that the process has
     not seen yet the first call is a plain one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.replay import Replayed
-    >>> double = Replayed(lambda x, factor: (factor * x,))
-    >>> double(np.array([1.0, 2.0]), 2.0)
-    (array([2., 4.]),)
     """
 
     def __init__(self, function: Callable[..., tuple[Any, ...]]) -> None:
@@ -168,14 +155,14 @@ def _room_for(argument: Any, device: Any) -> Any:
 
 @cache
 def _recording_stream(device: Any) -> Any:
-    """One stream a device. cuBLAS keeps memory for each, which no recording should own."""
+    """One stream per device. cuBLAS keeps memory for each, which no recording should own."""
     import torch
 
     stream = torch.cuda.Stream(device)
     with torch.cuda.stream(stream):
-        small = torch.ones((2, 2), device=device)
-        torch.mm(small, small)
-        torch.mm(small.double(), small.double())
+        matrix = torch.ones((2, 2), device=device)
+        torch.mm(matrix, matrix)
+        torch.mm(matrix.double(), matrix.double())
     stream.synchronize()
     return stream
 

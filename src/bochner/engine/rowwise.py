@@ -45,33 +45,12 @@ def map_rows(
     meta: Any = None,
     **options: Any,
 ) -> Any:
-    """``function(X, **shared, **options)``; a lazy dask array where `X` is one.
+    """``function(X, **shared, **options)``, one row per row; lazy where `X` is a dask array.
 
-    Parameters
-    ----------
-    function : callable
-        From rows that are not lazy to an array of as many rows.
-    X : array of shape (n, d)
-        Rows of any kind that the engine takes.
-    width : int or None
-        Number of columns of the result; None for a vector with one number per row.
-    shared : mapping, optional
-        Arguments that are large: once in a dask graph, not once per block.
-    dtype : NumPy dtype, optional
-        Of the result; by default :func:`~bochner.engine.places.float_dtype` of `X`.
-    meta : array, optional
-        An empty array of the kind of the blocks of the result; by default a dense one of the
-        library of the blocks of `X`.
-    **options
-        Further arguments. An `n_threads` is 1 for the blocks of a dask array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.rowwise import map_rows
-    >>> map_rows(lambda rows, W: rows @ W, np.ones((2, 3)), 1, shared={"W": np.ones((3, 1))})
-    array([[3.],
-           [3.]])
+    The result has `width` columns (None: a vector) and by default the dtype
+    :func:`~bochner.engine.places.float_dtype` of `X`. Large arguments are `shared`: they are once
+    in a dask graph, not once per block. `meta` is an empty array of the kind of the blocks of the
+    result, by default a dense one of the library of the blocks of `X`.
     """
     shared = shared or {}
     if not is_dask(X):
@@ -99,26 +78,11 @@ def reduce_rows(
     shared: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Any:
-    """``function(X, *aligned, **shared, **options)``, from the results of blocks of rows.
+    """``function(X, *aligned, **shared, **options)``, merged from the results of blocks of rows.
 
-    Parameters
-    ----------
-    function : callable
-        Of rows that are not lazy; what it returns for some rows and for others can be merged.
-    X : array of shape (n, d)
-        Rows of any kind that the engine takes. Of a dask array only results travel, not rows.
-    *aligned : arrays of n rows
-        Given to `function` in blocks that match those of `X`.
-    merge : callable, default=operator.add
-        The result for two sets of rows together, from the results for each.
-    shared, **options : see :func:`map_rows`
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.rowwise import reduce_rows
-    >>> reduce_rows(lambda rows, a: a @ rows, np.eye(2), np.array([3.0, 4.0]))
-    array([3., 4.])
+    The arrays `aligned` are cut into blocks that match those of `X`; `merge` makes the result of
+    two sets of rows together from the results of each. Of a dask array only results travel, not
+    rows.
     """
     shared = shared or {}
     if not is_dask(X):
@@ -137,14 +101,7 @@ def reduce_rows(
 
 
 def row_slices(n_rows: int, height: int) -> list[slice]:
-    """Slices of at least one and at most `height` rows that cover all rows.
-
-    Examples
-    --------
-    >>> from bochner.engine.rowwise import row_slices
-    >>> row_slices(5, 3)
-    [slice(0, 3, None), slice(3, 5, None)]
-    """
+    """Slices of at least one and at most `height` rows that cover all rows."""
     n_rows, height = int(n_rows), max(1, height)
     return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
 
@@ -157,7 +114,7 @@ def map_batches(function: Callable[[Any], Any], X: Any, height: int) -> Any:
 
 
 def concat_columns(parts: Sequence[Any]) -> Any:
-    """Arrays of the same rows beside each other, wherever they are."""
+    """The columns of several arrays of the same rows in one array, wherever they are."""
     if len(parts) == 1:
         return parts[0]
     if is_dask(parts[0]):

@@ -21,15 +21,7 @@ _BATCH = 2**16
 
 
 def variance(X: Any) -> float:
-    """The variance of all entries of `X`, in one pass, accumulated in float64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.summaries import variance
-    >>> variance(np.array([[0.0, 2.0], [0.0, 2.0]]))
-    1.0
-    """
+    """The variance of all entries of `X`, in one pass, accumulated in float64."""
     count, _, squares = reduce_rows(_moments, X, merge=_merge)
     return float(squares / count)
 
@@ -64,16 +56,7 @@ def _batch_moments(xp: Any, values: Any) -> Moments:
 
 
 def second_moment_product(X: Any, Y: Any) -> Any:
-    """``X^T (X Y)``, where `X` is: what finds the principal directions without ``X^T X``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.engine.summaries import second_moment_product
-    >>> second_moment_product(np.array([[1.0, 2.0]]), np.array([[1.0], [1.0]]))
-    array([[3.],
-           [6.]])
-    """
+    """``X^T (X Y)``, where `X` is: what finds the principal directions without ``X^T X``."""
     return reduce_rows(_product, X, shared={"Y": Y})
 
 
@@ -113,17 +96,14 @@ def choose_rows(n: int, n_rows: int, random_state: RandomState) -> NDArray[np.in
     """At most `n_rows` distinct numbers below `n`, in increasing order."""
     if n <= n_rows:
         return np.arange(n)
-    chosen = sample_without_replacement(n, n_rows, random_state=random_state)
-    return np.sort(chosen)
+    return np.sort(sample_without_replacement(n, n_rows, random_state=random_state))
 
 
 def _head(X: Any, n_rows: int) -> Any:
-    blocks, found = [], 0
+    blocks: list[Any] = []
     for index in range(X.numblocks[0]):
-        block = X.blocks[index].compute()
-        blocks.append(block)
-        found += block.shape[0]
-        if found >= n_rows:
+        blocks.append(X.blocks[index].compute())
+        if sum(block.shape[0] for block in blocks) >= n_rows:
             break
     return _stack(blocks)
 

@@ -54,8 +54,9 @@ class AlignmentSums:
 
     @classmethod
     def empty(cls, target: Target, n_frequencies: int) -> AlignmentSums:
-        zeros = np.zeros((n_frequencies, target.n_sums), np.complex128)
-        return cls(target, zeros, 0, np.zeros(5))
+        """The sums of no rows."""
+        sums = np.zeros((n_frequencies, target.n_sums), np.complex128)
+        return cls(target, sums, 0, np.zeros(5))
 
     def add(self, sums: NDArray[np.complex128], y: Any, weights: Float | None) -> AlignmentSums:
         """With the sums of more rows, whose labels are `y`."""
@@ -69,10 +70,7 @@ class AlignmentSums:
             sums=self.sums + sums,
             n_rows=self.n_rows + n,
             moments=self.moments + moments,
-            extremes=(
-                min(low, values.min(initial=np.inf)),
-                max(high, values.max(initial=-np.inf)),
-            ),
+            extremes=(values.min(initial=low), values.max(initial=high)),
         )
 
     def _regression_scale(self) -> tuple[float, float]:
@@ -153,18 +151,9 @@ def landmark_losses(
         \qquad G(w) = \sum_j \lambda(y_l, y_j) e^{i \langle w, x_j \rangle},
 
     with :math:`m = n - 1` for a landmark that is one of the rows (its own term is left out) and
-    :math:`m = n` for one that is not.
-
-    Parameters
-    ----------
-    sums, at_landmark : complex arrays of shape (n_landmarks, D)
-        ``G`` and ``exp(i <w, x_l>)`` at the landmark's frequencies.
-    own : array of shape (n_landmarks,)
-        The similarity of its label to itself, 1 for classes.
-    in_sample : boolean array of shape (n_landmarks,)
-        Whether the landmark is one of the rows.
-    n_rows : int
-        Rows in the sums.
+    :math:`m = n` for one that is not. `sums` and `at_landmark`, of shape (n_landmarks, D), are
+    ``G`` and ``exp(i <w, x_l>)`` at each landmark's frequencies; `own` is the similarity of its
+    label to itself, which is 1 for classes.
     """
     inside = in_sample.astype(np.float64)[:, None]
     agreement = (np.conj(at_landmark) * sums).real - inside * own[:, None]

@@ -33,28 +33,19 @@ def resolve_kernel(
 ) -> SpectralKernel:
     """The kernel object, with a number for gamma.
 
-    Parameters
-    ----------
-    kernel : str or SpectralKernel
-        A name, a standard kernel (whose own gamma, if it has one, goes first), or the user's
-        own object, which is returned as it is.
-    gamma : float, "scale" or "median"
-        ``"scale"`` is ``1 / (n_features * X.var())`` as in scikit-learn's SVC, and
-        ``1 / (n_features * X.std())`` for the laplacian kernel, whose distance is not squared.
-        ``"median"`` makes the median distance between rows the length scale of the kernel:
-        ``1 / (2 median^2)``, and ``1 / median`` of the city-block distance for the laplacian.
-        Both give 1 when all entries (all rows) of X are equal.
-    X : array of shape (n, d)
-        Any input the engine accepts.
-    random_state : RandomState
-        Draws the rows that ``"median"`` looks at.
+    A standard kernel's own gamma, if it has one, goes first; a user's own object is returned as it
+    is. ``"scale"`` is ``1 / (n_features * X.var())`` as in scikit-learn's SVC, and
+    ``1 / (n_features * X.std())`` for the Laplacian kernel, whose distance is not squared.
+    ``"median"`` makes the median distance between rows the length scale of the kernel:
+    ``1 / (2 median^2)``, and ``1 / median`` of the city-block distance for the Laplacian. Both
+    give 1 when all entries (all rows) of X are equal.
     """
     kernel = kernel_object(kernel)
     if not isinstance(kernel, StandardKernel):
         return kernel
     if kernel.gamma is None:
         kernel = kernel.with_gamma(_gamma(kernel, gamma, X, random_state))
-    _ = kernel.width  # raises where it is no positive number
+    _ = kernel.width  # raises where it is not a positive number
     return kernel
 
 
@@ -71,15 +62,7 @@ def _gamma(kernel: StandardKernel, gamma: float | str, X: Any, random_state: Ran
 
 
 def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
-    """The median distance between distinct rows of a sample of at most 1000 rows; 0 if none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.fourier.bandwidth import median_distance
-    >>> median_distance(np.array([[0.0], [1.0], [3.0]]), "euclidean", np.random.RandomState(0))
-    2.0
-    """
+    """The median distance between distinct rows of a sample of at most 1000 rows; 0 if none."""
     from scipy.spatial.distance import squareform
     from sklearn.metrics import pairwise_distances
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner.fourier.sampling import Sampling, draw_frequencies
+from bochner.engine.rowwise import row_slices
+from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import SpectralKernel
 
 _BLOCK_BYTES = 2**26
@@ -21,31 +22,21 @@ class Candidates:
     """`n` frequencies of a kernel in `d` dimensions, decided by a seed.
 
     With 50 000 columns, 20 000 candidates would fill 8 GB. They are drawn in blocks of at most
-    64 MB, each from a seed of its own, and drawn again when they are needed again.
-
-    Attributes
-    ----------
-    kernel, sampling : as in :func:`bochner.fourier.sampling.draw_frequencies`
-    n, d : int
-        Number of candidates and of dimensions.
-    seed : int
-        Decides all of them.
-    multiple : int
-        Blocks hold a multiple of so many candidates.
+    64 MB, each from a seed of its own, and drawn again when they are needed again. Blocks hold a
+    multiple of `multiple` candidates.
     """
 
     kernel: SpectralKernel
     n: int
     d: int
     seed: int
-    sampling: Sampling = "iid"
     multiple: int = 1
 
     def _slices(self) -> list[slice]:
         width = max(_BLOCK_BYTES // (8 * self.d) // self.multiple, 1) * self.multiple
         if self.multiple == 1:
             width = max(width, 64)
-        return [slice(i, min(i + width, self.n)) for i in range(0, self.n, width)]
+        return row_slices(self.n, width)
 
     def blocks(self, dtype: Any = np.float64) -> Iterator[tuple[slice, NDArray[Any]]]:
         """The blocks in order: which candidates, and their frequencies, one per column."""
@@ -56,12 +47,9 @@ class Candidates:
         seeds = RandomState(self.seed).randint(2**31 - 1, size=len(slices))
         for number in numbers:
             block = slices[number]
+            random_state, size = RandomState(seeds[number]), block.stop - block.start
             W = draw_frequencies(
-                self.kernel,
-                block.stop - block.start,
-                self.d,
-                sampling=self.sampling,
-                random_state=RandomState(seeds[number]),
+                self.kernel, size, self.d, sampling="iid", random_state=random_state
             )
             yield block, W.astype(dtype, copy=False)
 

@@ -38,7 +38,7 @@ class FourierFeatures(FeatureMap):
     n_components : int, default=100
         Number of output columns. Must be even when `paired`.
     kernel : {"gaussian", "laplacian", "cauchy", "matern"} or kernel object, default="gaussian"
-        The kernel; ``"rbf"`` is another name of the gaussian. Objects are those of
+        The kernel; ``"rbf"`` is another name of the Gaussian. Objects are those of
         :mod:`bochner.kernels`, or your own with ``sample(n, d, random_state)`` and ``__call__``.
     gamma : float, "scale" or "median", default="scale"
         As in ``exp(-gamma |x - y|^2)``. ``"scale"`` is ``1 / (n_features * X.var())``,
@@ -47,12 +47,12 @@ class FourierFeatures(FeatureMap):
         carries its own.
     sampling : {"auto", "iid", "orthogonal", "sobol", "halton"}, default="auto"
         How the frequencies are drawn: see :mod:`bochner.fourier.sampling`. ``"auto"`` is
-        orthogonal for the gaussian and matern kernels, iid for the others.
+        orthogonal for the Gaussian and Matern kernels, iid for the others.
     paired : bool, default=True
         Cosine and sine of each frequency. With False, one cosine with a random offset for each
         of `n_components` frequencies, ``sqrt(2 / n_components) cos(<w, x> + b)``, which is what
         scikit-learn's ``RBFSampler`` computes; at the same number of columns its error is
-        larger for the gaussian kernel.
+        larger for the Gaussian kernel.
     n_jobs : int, default=None
         CPU threads of `transform`. None: as many as BLAS may use; -1: all.
     memory_budget : int, default=None
@@ -75,7 +75,7 @@ class FourierFeatures(FeatureMap):
 
     See Also
     --------
-    sklearn.kernel_approximation.RBFSampler : Slower, unpaired, gaussian only.
+    sklearn.kernel_approximation.RBFSampler : Slower, unpaired, Gaussian only.
     sklearn.kernel_approximation.Nystroem : Features from landmarks of the data.
 
     Notes
@@ -86,7 +86,7 @@ class FourierFeatures(FeatureMap):
 
     float32 rows are computed in float32. A phase ``<w, x>`` of thousands means a kernel so
     narrow that float32 cannot resolve it; beyond 6400 the phases of that row are computed in
-    float64, more slowly, so that the result stays right.
+    float64, more slowly, so that the result stays accurate.
 
     References
     ----------
@@ -159,18 +159,15 @@ class FourierFeatures(FeatureMap):
             n_frequencies = n_pairs(n_frequencies, " Use an even number, or paired=False.")
         random_state = check_random_state(self.random_state)
         kernel = resolve_kernel(self.kernel, self.gamma, X, random_state)
+        shape = n_frequencies, self.n_features_in_
         frequencies = draw_frequencies(
-            kernel,
-            n_frequencies,
-            self.n_features_in_,
-            sampling=self.sampling,
-            random_state=random_state,
+            kernel, *shape, sampling=self.sampling, random_state=random_state
         )
-        dtype = float_dtype(X)
-        offsets = None if self.paired else random_state.uniform(0, 2 * np.pi, n_frequencies)
-        self.kernel_ = kernel
-        self.frequencies_ = frequencies.astype(dtype, copy=False)
-        self.offsets_ = None if offsets is None else offsets.astype(dtype, copy=False)
+        self.kernel_, self.offsets_ = kernel, None
+        self.frequencies_ = frequencies.astype(float_dtype(X), copy=False)
+        if not self.paired:
+            offsets = random_state.uniform(0, 2 * np.pi, n_frequencies)
+            self.offsets_ = offsets.astype(float_dtype(X))
         return self
 
     def _features(self, X: Any) -> Any:

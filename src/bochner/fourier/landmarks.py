@@ -186,13 +186,13 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         if self.posterior is None:
             return map_rows(self._kernel_values, X, self._n_features_out)
         options = self._engine_options()
-        parts = [
-            engine.grouped_waves(
-                X, W, self._coefficients[block], size=self.n_frequencies, **options
-            )
-            for block, W in self._candidates.blocks(float_dtype(X))
-        ]
-        return concat_columns(parts)
+        size, c = self.n_frequencies, self._coefficients
+        return concat_columns(
+            [
+                engine.grouped_waves(X, W, c[block], size, **options)
+                for block, W in self._candidates.blocks(float_dtype(X))
+            ]
+        )
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Guarantee]:
         """Guarantees on the alignment losses of all landmarks' learned similarities together.
@@ -241,19 +241,17 @@ class LandmarkSimilarities(SupervisedFeatureMap):
 
     def _place_landmarks(self, X: Any, y: Any, target: Target, random_state: RandomState) -> None:
         if isinstance(self.landmarks, str) and self.landmarks == "random":
-            count = self._count(len(y))
-            index = random_state.choice(len(y), count, replace=False)
+            index = random_state.choice(len(y), self._count(len(y)), replace=False)
             index = index[np.argsort(y[index], kind="stable")]
-            points, labels = take_rows(X, index), y[index]
-            inside = np.ones(count, np.bool_)
+            points, labels, inside = take_rows(X, index), y[index], True
         elif isinstance(self.landmarks, str):
             points, labels = _centroids(X, y, target, self._count(len(y)), random_state)
-            inside = np.zeros(len(points), np.bool_)
+            inside = False
         else:
             points, labels = self._given(target)
-            inside = np.zeros(points.shape[0], np.bool_)
+            inside = False
         self.landmarks_, self.landmark_labels_ = points, labels
-        self.in_sample_ = inside
+        self.in_sample_ = np.full(points.shape[0], inside)
 
     def _given(self, target: Target) -> tuple[Any, Any]:
         given = self.landmarks
@@ -294,10 +292,10 @@ class LandmarkSimilarities(SupervisedFeatureMap):
                 here = positions[(positions >= first) & (positions < stop)]
                 if here.size:
                     span = slice(here[0] * D, (here[-1] + 1) * D)
-                    inner = slice(span.start - block.start, span.stop - block.start)
+                    own_W = W[:, span.start - block.start : span.stop - block.start]
                     factor = np.repeat(factors[np.isin(positions, here)], D)
                     sums[span] = factor * to_numpy(
-                        engine.fourier_sums(X, W[:, inner], column, **options)
+                        engine.fourier_sums(X, own_W, column, **options)
                     )
         self.losses_ = landmark_losses(
             sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
@@ -334,7 +332,7 @@ def _centroids(
     """Centroids of k-means within each class (of all rows for regression), with their labels."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
-    groups = [np.arange(len(y))] if target.classes is None else []
+    groups = [np.arange(len(y))]
     if target.classes is not None:
         groups = [np.flatnonzero(y == c) for c in target.classes]
     points, labels = [], []

@@ -30,37 +30,8 @@ def sample_tilted_gaussian(
     first half of the steps the strength `c` rises to its value (tempering) and the step size
     adapts to an acceptance of 0.57; both are then fixed.
 
-    Parameters
-    ----------
-    potential : callable
-        Maps ``(d, m)`` points to ``v`` of shape ``(m,)`` and its gradient ``(d, m)``.
-    shape : (int, int)
-        Dimensions and chains, ``(d, m)``.
-    strength : float
-        The constant ``c``.
-    n_steps : int
-        Steps of each chain.
-    random_state : RandomState
-        Starts and noise.
-
-    Returns
-    -------
-    points : array of shape (d, m)
-        Where the chains ended.
-    acceptance : array of shape (n_steps,)
-        Share of the chains that moved, by step.
-
-    Examples
-    --------
-    Without a potential the chains stay standard normal:
-
-    >>> import numpy as np
-    >>> from bochner.fourier.langevin import sample_tilted_gaussian
-    >>> flat = lambda z: (np.zeros(z.shape[1]), np.zeros_like(z))
-    >>> z, _ = sample_tilted_gaussian(flat, (2, 5000), strength=1.0, n_steps=20,
-    ...                               random_state=np.random.RandomState(0))
-    >>> bool(abs(z.var() - 1) < 0.05)
-    True
+    The potential maps points of shape (d, m), one column per chain, to ``v`` of shape (m,) and
+    its gradient. Returns where the chains ended, and the share of them that moved in each step.
     """
     z = random_state.standard_normal(shape)
     v, slope = potential(z)

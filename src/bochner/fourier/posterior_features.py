@@ -260,12 +260,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         return other._choose()
 
     def _features(self, X: Any) -> Any:
-        return engine.features(
-            X,
-            self.frequencies_,
-            scale=np.sqrt(self.weights_),
-            **self._engine_options(),
-        )
+        scale = np.sqrt(self.weights_)
+        return engine.features(X, self.frequencies_, scale=scale, **self._engine_options())
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
         """A guarantee on the alignment loss of the learned kernel, on new pairs of rows.
@@ -294,13 +290,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         if self._weighted:
             raise ConditionsNotMet("there is no bound for a fit with sample_weight.")
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
-        return tightest_global_bound(
-            self.posterior_,
-            np.clip(self.losses_, 0, 1),
-            self._sums.n_rows,
-            delta,
-            n_settings=n_settings,
-        )
+        losses, n_rows = np.clip(self.losses_, 0, 1), self._sums.n_rows
+        return tightest_global_bound(self.posterior_, losses, n_rows, delta, n_settings=n_settings)
 
     @property
     def _n_features_out(self) -> int:
@@ -336,25 +327,19 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
             weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
             self._weighted = True
         X = with_known_lengths(X)
+        options = {"target": self._sums.target, "weights": weights, **self._engine_options()}
         parts = [
-            alignment_sums(
-                X,
-                y,
-                W,
-                target=self._sums.target,
-                weights=weights,
-                **self._engine_options(),
-            ).sums
+            alignment_sums(X, y, W, **options).sums
             for _, W in self._candidates.blocks(self._dtype)
         ]
         self._sums = self._sums.add(np.concatenate(parts), y, weights)
         self.losses_ = self._sums.losses()
 
     def _choose(self) -> Self:
-        n = self._n_frequencies()
+        n, n_rows = self._n_frequencies(), self._sums.n_rows
         if self.divergence == "kl":
-            self.posterior_ = gibbs_posterior(self.losses_, self.beta, self._sums.n_rows)
-            logarithms = gibbs_log_weights(self.losses_, self.beta, self._sums.n_rows)
+            self.posterior_ = gibbs_posterior(self.losses_, self.beta, n_rows)
+            logarithms = gibbs_log_weights(self.losses_, self.beta, n_rows)
         else:
             self.posterior_ = power_posterior(self.losses_, self.rho * len(self.losses_), self.mu)
             logarithms = power_log_weights(self.posterior_, self.losses_)
@@ -373,7 +358,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
     def _sample_continuous(self, X: Any, y: Any) -> None:
         if self.divergence != "kl" or not getattr(self.kernel_, "gaussian", False):
             raise ValueError(
-                "support='continuous' needs divergence='kl' and the gaussian kernel, got "
+                "support='continuous' needs divergence='kl' and the Gaussian kernel, got "
                 f"divergence={self.divergence!r} and {self.kernel_!r}."
             )
         if self.beta >= 1000:
@@ -386,15 +371,11 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         n_rows, n = len(y), self._n_frequencies()
         A, signs = Target(self.classes_).columns_and_signs(y)
         spread = np.sqrt(2 * self.kernel_.width)
+        options = {"signs": signs, **self._engine_options()}
 
         def potential(z: Any) -> tuple[Any, Any]:
-            v, slope = engine.potential_and_gradient(
-                X,
-                (spread * z).astype(self._dtype),
-                A / n_rows,
-                signs=signs,
-                **self._engine_options(),
-            )
+            W = (spread * z).astype(self._dtype)
+            v, slope = engine.potential_and_gradient(X, W, A / n_rows, **options)
             return to_numpy(v), spread * to_numpy(slope)
 
         strength = self.beta * np.sqrt(n_rows) * n_rows / (2 * (n_rows - 1))

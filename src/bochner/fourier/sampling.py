@@ -4,7 +4,7 @@
 sampling        kernels                what it does
 ==============  =====================  =======================================================
 ``iid``         all                    independent draws, as in random Fourier features
-``orthogonal``  gaussian, matern       blocks of ``d`` orthogonal directions (Haar) with
+``orthogonal``  Gaussian, Matern       blocks of ``d`` orthogonal directions (Haar) with
                                        independent lengths: every frequency has the right law,
                                        and the error of the kernel is smaller
 ``sobol``,      all the standard ones  scrambled low-discrepancy points pushed through the
@@ -37,33 +37,7 @@ def draw_frequencies(
     sampling: Sampling = "auto",
     random_state: RandomState,
 ) -> Float:
-    """Draw the frequencies of `kernel`, one per column.
-
-    Parameters
-    ----------
-    kernel : SpectralKernel
-        The kernel, with a number for its gamma.
-    n_frequencies, n_features : int
-        The shape of the result, ``N`` and ``d``.
-    sampling : {"auto", "iid", "orthogonal", "sobol", "halton"}, default="auto"
-        See the table above.
-    random_state : RandomState
-        Where the randomness comes from.
-
-    Returns
-    -------
-    float64 array of shape (n_features, n_frequencies)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.kernels import Gaussian
-    >>> from bochner.fourier.sampling import draw_frequencies
-    >>> W = draw_frequencies(Gaussian(gamma=0.5), 3, 3, sampling="orthogonal",
-    ...                      random_state=np.random.RandomState(0))
-    >>> W.shape, bool(abs(W[:, 0] @ W[:, 1]) < 1e-12)
-    ((3, 3), True)
-    """
+    """Draw the frequencies of `kernel`, one per column, in float64; see the table above."""
     if sampling == "auto":
         sampling = "orthogonal" if hasattr(kernel, "sample_norms") else "iid"
     if sampling == "iid":

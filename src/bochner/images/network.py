@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bochner.base import FeatureMap
 from bochner.engine.places import (
     all_finite,
+    as_array,
     as_float,
     convert,
     is_dask,
@@ -303,8 +304,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
                 "X is a dask collection: images must be an array in memory, on disk "
                 "(numpy.memmap) or on a device. Use X.map_blocks for transform."
             )
-        if not hasattr(X, "shape"):
-            X = np.asarray(X)
+        X = as_array(X)
         flat = len(X.shape) not in (3, 4)
         if flat and is_device(X):
             X = self._check_elsewhere(X, reset=reset)

@@ -9,6 +9,7 @@ import numpy as np
 from bochner.engine.places import (
     cast,
     convert,
+    detached,
     is_host,
     machine_epsilon,
     namespace,
@@ -46,9 +47,7 @@ class Design:
         xp = namespace(features)
         if features.dtype not in (xp.float32, xp.float64):
             raise ValueError(f"features must be float32 or float64, got {features.dtype}.")
-        if hasattr(features, "detach"):
-            features = features.detach()
-        weights = None
+        features, weights = detached(features), None
         if sample_weight is not None:
             weights = convert(sample_weight, features)
             if tuple(weights.shape) != (features.shape[0],):
@@ -105,8 +104,15 @@ class Design:
 
 
 def column_sums(Phi: Any) -> Any:
-    # one BLAS product: NumPy's own sum along the first axis adds float32 numbers one by one
+    # One BLAS product: NumPy's own sum along the first axis adds float32 numbers one by one.
     return (np.ones(Phi.shape[0], Phi.dtype) @ Phi).astype(np.float64)
+
+
+def check_signs(name: str, values: Any) -> None:
+    """Refuse host values other than -1 and +1."""
+    wrong = ~((values == 1) | (values == -1))
+    if wrong.any():
+        raise ValueError(f"{name} must hold -1 and +1 only, got {values[wrong].flat[0]!r}.")
 
 
 def positive(xp: Any, values: Any) -> Any:
@@ -114,7 +120,7 @@ def positive(xp: Any, values: Any) -> Any:
 
 
 def dot(xp: Any, A: Any, B: Any) -> Any:
-    """Inner products of rows, (k, 1)."""
+    """Inner products of rows, of shape (k, 1)."""
     return xp.sum(A * B, axis=1, keepdims=True)
 
 

@@ -24,8 +24,8 @@ from bochner.linear.design import Design, column_sums, dot, norm, ratio
 
 Method = Literal["auto", "dense", "conjugate"]
 
-_CONJUGATE_STEPS = 12  # a Newton step, when the host must not look
-_MOST_CONJUGATE_STEPS = 60  # a Newton step, when it may
+_CONJUGATE_STEPS = 12  # per Newton step, when the host must not look
+_MOST_CONJUGATE_STEPS = 60  # per Newton step, when it may
 _DENSE_MEMORY = 2**30  # bytes of Gram matrices
 
 
@@ -35,7 +35,7 @@ class Directions(Protocol):
     def __call__(
         self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
     ) -> Any:
-        """Directions (k, size) of `columns`; `enough` is the residual that need not be beaten."""
+        """Directions of `columns`, (k, size); a residual of at most `enough` will do."""
         ...
 
 
@@ -59,27 +59,24 @@ class DenseHost:
         self._all: Any = None
 
     def keep(self) -> KeptGrams:
-        design = self.design
-        return KeptGrams(
-            design.n, design.D, design.fit_intercept, design.weights, dict(self._state)
-        )
+        d = self.design
+        return KeptGrams(d.n, d.D, d.fit_intercept, d.weights, dict(self._state))
 
     def take_over(self, kept: KeptGrams | None) -> None:
         """Extend what was kept by the columns that are new, O(n D p) for `p` of them."""
         design = self.design
         if (
-            kept is None
-            or (kept.n, kept.fit_intercept) != (design.n, design.fit_intercept)
-            or not np.array_equal(kept.weights, design.weights)
+            kept is not None
+            and (kept.n, kept.fit_intercept) == (design.n, design.fit_intercept)
+            and np.array_equal(kept.weights, design.weights)
         ):
-            return
-        for column, (active, gram) in kept.state.items():
-            if kept.D < design.D:
-                gram = self._extended(active, gram, kept.D)
-            self._state[column] = (active, gram)
+            for column, (active, gram) in kept.state.items():
+                self._state[column] = active, self._extended(active, gram, kept.D)
 
     def _extended(self, active: Any, gram: Any, D: int) -> Any:
         design, size = self.design, self.design.size
+        if D == design.D:
+            return gram
         rows = design.weighted(active.astype(design.features.dtype))
         new = design.features[:, D:] * rows[:, None]
         cross = design.features.T @ new
@@ -104,20 +101,16 @@ class DenseHost:
         return np.stack(list(ordered_map(one, range(len(columns)), default_threads())))
 
     def _gram(self, column: int, active: Any) -> Any:
-        design = self.design
-        if column not in self._state:
-            self._state[column] = (active, self._from_scratch(active))
-            return self._state[column][1]
-        before, gram = self._state[column]
+        before, gram = self._state.get(column, (np.zeros_like(active), None))
         entered, left = active & ~before, before & ~active
         moved = np.count_nonzero(entered) + np.count_nonzero(left)
-        if moved < np.count_nonzero(active):
-            if entered.any():
-                gram = gram + design.gram(entered)
-            if left.any():
-                gram = gram - design.gram(left)
-        else:
+        if gram is None or moved >= np.count_nonzero(active):
             gram = self._from_scratch(active)
+        else:
+            if entered.any():
+                gram = gram + self.design.gram(entered)
+            if left.any():
+                gram = gram - self.design.gram(left)
         self._state[column] = (active, gram)
         return gram
 
@@ -141,7 +134,7 @@ class DenseHost:
                 return inverse(H)(gradient)
             except LinAlgError:
                 continue
-        # not even positive up to rounding: the rows are not finite, or enormous
+        # Not even positive up to rounding: the rows are not finite, or enormous.
         return gradient / (1 + bare)
 
 
@@ -218,10 +211,9 @@ class Conjugate:
 def choose_directions(method: Method, design: Design, k: int) -> Directions:
     if method not in ("auto", "dense", "conjugate"):
         raise ValueError(f"method must be 'auto', 'dense' or 'conjugate', got {method!r}.")
-    dense = DenseHost if design.host else DenseDevice
-    if method == "auto":
-        method = "dense" if _dense_is_cheaper(design, k) else "conjugate"
-    return Conjugate(design) if method == "conjugate" else dense(design)
+    if method == "conjugate" or (method == "auto" and not _dense_is_cheaper(design, k)):
+        return Conjugate(design)
+    return DenseHost(design) if design.host else DenseDevice(design)
 
 
 def _dense_is_cheaper(design: Design, k: int) -> bool:
@@ -233,7 +225,7 @@ def _dense_is_cheaper(design: Design, k: int) -> bool:
 
 
 def penalty_of(design: Design, C: float) -> Any:
-    """The diagonal that the Hessian adds to the Gram matrix, (size,)."""
+    """The diagonal that the Hessian adds to the Gram matrix, of shape (size,)."""
     ones = zeros((design.D,), design.features, design.wide) + 1.0
     if not design.fit_intercept:
         return ones

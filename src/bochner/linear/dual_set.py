@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bochner.engine.places import cast, convert, is_host, namespace, wide_dtype
+from bochner.linear.design import check_signs
 
 
 def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
@@ -21,9 +22,9 @@ def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
 
     for some number `t`. The sum is a decreasing, piecewise linear function of `t`: bisection
     over its sorted corners finds the two between which it changes sign, and between those it is
-    linear. No tolerance is involved. Not-So-Random Features alternates
-    clipping with removing the component along `y` instead, which ends at another point of `K`
-    and only approximately in it.
+    linear. No tolerance is involved. Not-So-Random Features alternates clipping with removing
+    the component along `y` instead, which ends at another point of `K` and only approximately
+    in it.
 
     Parameters
     ----------
@@ -56,13 +57,13 @@ def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
     shape = alpha.shape
     _check_shapes(shape, np.shape(y) if is_host(alpha) else tuple(y.shape))
     if is_host(alpha):
-        _check_labels(np.asarray(y))
-    _check_limit(C)
+        check_signs("y", np.asarray(y))
+    if isinstance(C, (int, float, np.ndarray)) and not np.all(np.asarray(C) > 0):
+        raise ValueError(f"C must be greater than 0, got {C!r}.")
     # One row per column of alpha: sums and sorts then run along the memory.
     wide = wide_dtype(alpha)
     points = xp.reshape(cast(alpha, wide), (shape[0], -1)).T
-    signs = convert(y, alpha, wide)
-    signs = xp.reshape(signs, (shape[0], -1)).T + xp.zeros_like(points)
+    signs = xp.reshape(convert(y, alpha, wide), (shape[0], -1)).T + xp.zeros_like(points)
     limit = xp.zeros_like(points) + (C if isinstance(C, (int, float)) else _limits(C, alpha, wide))
 
     # With z = y a, the sum is that of clip(z - t, low, high).
@@ -114,14 +115,3 @@ def _check_shapes(alpha: tuple[int, ...], y: tuple[int, ...]) -> None:
         raise ValueError(f"alpha must have shape (n,) or (n, k) with n > 0, got {alpha}.")
     if y not in (alpha, alpha[:1]):
         raise ValueError(f"y must have the shape of alpha, {alpha}, or {alpha[:1]}, got {y}.")
-
-
-def _check_labels(y: Any) -> None:
-    wrong = ~((y == 1) | (y == -1))
-    if wrong.any():
-        raise ValueError(f"y must hold -1 and +1 only, got {y[wrong].flat[0]!r}.")
-
-
-def _check_limit(C: Any) -> None:
-    if (isinstance(C, (int, float, np.ndarray))) and not np.all(np.asarray(C) > 0):
-        raise ValueError(f"C must be greater than 0, got {C!r}.")

@@ -10,20 +10,7 @@ from bochner.engine.places import zeros
 class GrowingColumns:
     """Columns appended one block after the other, in room that doubles when it is full.
 
-    Parameters
-    ----------
-    n_rows : int
-        Length of a column.
-    capacity : int, default=0
-        Number of columns that room is made for at first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.linear.growing import GrowingColumns
-    >>> columns = GrowingColumns(3, capacity=4).append(np.ones((3, 2)))
-    >>> columns.array.shape, columns.room.shape
-    ((3, 2), (3, 4))
+    Room is made for `capacity` columns at first.
     """
 
     def __init__(self, n_rows: int, capacity: int = 0) -> None:

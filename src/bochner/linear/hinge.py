@@ -18,27 +18,8 @@ def hinge_optimum(features: Float, signs: Float, C: float) -> float:
 
     Any `w` and `b` give an upper limit. Here they are the solution for the squared hinge, with
     the best length of `w` and the best `b` for it. It is what the data player of the margin
-    game can reach against the kernel of these features, by duality.
-
-    Parameters
-    ----------
-    features : array of shape (n, D)
-        The features, weighted as in the kernel.
-    signs : array of shape (n, k)
-        Labels, -1 or +1. Columns are separate problems, whose values are added.
-    C : float
-        Weight of the loss.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.linear.hinge import hinge_optimum
-    >>> round(hinge_optimum(np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]]), 10.0), 3)
-    0.5
+    game can reach against the kernel of these features, by duality. The columns of `signs`, of
+    shape (n, k), are separate problems, whose values are added.
     """
     w = np.asarray(solve_squared_hinge(features, signs, C, tol=1e-4).coefficients)
     outputs, square = features @ w, float((w**2).sum())
@@ -46,7 +27,7 @@ def hinge_optimum(features: Float, signs: Float, C: float) -> float:
     def value(length: float) -> float:
         return 0.5 * length**2 * square + _loss(length * outputs, signs, C)
 
-    # convex in the length, as the least over b of a function that is convex in both
+    # Convex in the length, as the least over b of a function that is convex in both.
     return float(minimize_scalar(value, bounds=(0, 10), method="bounded").fun)
 
 

@@ -54,13 +54,9 @@ class Newton:
 
     def _step(self, V: Any, margins: Any, Y: Any, direction: Any) -> tuple[Any, Any]:
         change = Y * self.design.product(direction)
-        t = self._line(V, margins, direction, change)
-        return V + t * direction, margins + cast(t, margins.dtype) * change
-
-    def _line(self, V: Any, margins: Any, direction: Any, change: Any) -> Any:
-        """The step length that minimises the loss, (k, 1)."""
         line = Line(self.design, self.C, V, self._penalised(direction), margins, change)
-        return line.watched() if self.design.host else line.unwatched()
+        t = line.watched() if self.design.host else line.unwatched()
+        return V + t * direction, margins + cast(t, margins.dtype) * change
 
     def blind_step(self, V: Any, margins: Any) -> tuple[Any, Any]:
         """One step of all columns, without looking whether it is needed."""
@@ -156,25 +152,9 @@ def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tup
     What :func:`solve_squared_hinge` does there with ``tol=None``, without its checks: the host
     neither waits nor copies, so that the steps can be recorded
     (:class:`~bochner.engine.replay.Replayed`). Columns of zeros may stand for features to come;
-    their coefficients stay zero.
-
-    Parameters
-    ----------
-    features : array of shape (n, D)
-        On a device.
-    signs : array of shape (n, k)
-        Labels in the features' dtype, -1 or +1.
-    C : float, or array without dimensions
-        Weight of the loss.
-    V : array of shape (k, D + 1)
-        Where to begin: coefficients and, last, the intercepts; float64 where the device has it.
-    n_steps : int
-        How many.
-
-    Returns
-    -------
-    V : array of shape (k, D + 1)
-    margins : array of shape (n, k)
+    their coefficients stay zero. `signs`, of shape (n, k), are in the features' dtype; `V`, of
+    shape (k, D + 1), is where to begin, with the intercepts last, and is returned after the steps
+    together with the margins, of shape (n, k).
     """
     design, Y = Design(features, None, True), signs.T
     newton = Newton(design, Y, C, DenseDevice(design))
@@ -183,7 +163,10 @@ def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tup
 
 
 class Line:
-    """The loss along a direction: convex and piecewise quadratic, its slope piecewise linear."""
+    """The loss along a direction: convex and piecewise quadratic, its slope piecewise linear.
+
+    Its methods find the step length that minimises it, of shape (k, 1).
+    """
 
     def __init__(
         self, design: Design, C: float, V: Any, direction: Any, margins: Any, change: Any
@@ -241,9 +224,8 @@ class Line:
         return low + share * width
 
     def _slopes(self, t: Any) -> Any:
-        """Slopes at several step lengths `t`, (k, T)."""
-        xp = self.xp
-        narrow = cast(t, self.room.dtype)
-        rest = self.room[:, None, :] - narrow[:, :, None] * self.change[:, None, :]
-        loss = positive(xp, rest) @ self.weighted[:, :, None]
+        """Slopes at several step lengths `t`, of shape (k, T)."""
+        steps = cast(t, self.room.dtype)[:, :, None]
+        rest = self.room[:, None, :] - steps * self.change[:, None, :]
+        loss = positive(self.xp, rest) @ self.weighted[:, :, None]
         return self.linear + t * self.square - 2 * self.C * cast(loss[:, :, 0], self.wide)

@@ -19,36 +19,15 @@ _FEWER_THAN_EVEN = 0.2
 
 @dataclass(frozen=True)
 class Measure:
-    """A score of predictions; larger is better.
+    """A score of predictions; larger is better."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called in options and files.
-    unit : str
-        ``"%"`` where scores are shares, which are shown times 100.
-    classes : bool
-        Whether it is for classes.
-    score : callable
-        From targets and predictions, and optionally weights of the rows, to the score.
-    balanced : bool
-        Whether every class weighs the same, however many rows it has.
-    of_squares : callable or None
-        For numbers: the score from the sum of the squared errors and the sum of the squared
-        distances of the targets from their mean, which can be added up piece by piece.
-
-    Examples
-    --------
-    >>> from bochner.linear.scoring import MEASURES
-    >>> round(MEASURES["accuracy"].score([0, 1, 1], [0, 1, 0]), 3)
-    0.667
-    """
-
-    name: str
-    unit: str
-    classes: bool
-    score: Callable[..., float]
-    balanced: bool = False
+    name: str  # in options and files
+    unit: str  # "%" where scores are shares, which are shown times 100
+    classes: bool  # whether it is for classes
+    score: Callable[..., float]  # from targets, predictions and, if given, weights of the rows
+    balanced: bool = False  # whether every class weighs the same, however many rows it has
+    # For numbers: the score from the sum of the squared errors and the sum of the squared
+    # distances of the targets from their mean, which can be added up piece by piece.
     of_squares: Callable[[float, float], float] | None = None
 
     @property
@@ -59,21 +38,10 @@ class Measure:
     def judge(
         self, y: NDArray[Any], decisions: NDArray[Any], classes: NDArray[Any] | None
     ) -> float:
-        """What choices are made by.
+        """What choices are made by: for two classes minus the mean hinge loss, else the score.
 
-        Parameters
-        ----------
-        y : array of shape (n,)
-            Targets.
-        decisions : array of shape (n,) or (n, k)
-            Values of `decision_function`, or predicted numbers.
-        classes : array or None
-            As in `classes_` of the model; None for numbers.
-
-        Returns
-        -------
-        float
-            For two classes the negative mean hinge loss, otherwise the score.
+        `decisions` are values of `decision_function`, or predicted numbers, for which `classes`
+        is None.
         """
         if classes is None:
             return self.score(y, decisions)
@@ -124,24 +92,6 @@ def choose_measure(y: NDArray[Any], task: str, name: str = "auto") -> Measure:
     For classes that is the accuracy, unless the smallest class has less than a fifth of the rows
     it would have if all had the same number: then it is the balanced accuracy, the mean over the
     classes of the share that was classified correctly.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        Targets.
-    task : {"classification", "regression"}
-        What they are.
-    name : str, default="auto"
-        A key of `MEASURES`, or ``"auto"``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.linear.scoring import choose_measure
-    >>> choose_measure(np.array([0, 1, 0, 1]), "classification").name
-    'accuracy'
-    >>> choose_measure(np.array([0.5, 1.0]), "regression").name
-    'R2'
     """
     classes = task == "classification"
     fitting = [measure.name for measure in MEASURES.values() if measure.classes == classes]

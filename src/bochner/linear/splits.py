@@ -22,47 +22,18 @@ def hold_out(
     n_held: int | None = None,
     max_rows: int | None = None,
 ) -> tuple[Rows, Rows]:
-    """Positions of the rows to fit on, and of those to judge by.
+    """Positions of the rows to fit on, and of those to judge by, in random order.
 
-    Parameters
-    ----------
-    y : array of shape (n,) or (n, k)
-        Targets.
-    seed : int or None
-        Decides which rows are held out.
-    classes : bool
-        Whether `y` holds classes: their proportions are kept wherever every class has two rows
-        and the held-out part has room for all.
-    fraction : float, default=0.25
-        Share of the rows that is held out.
-    n_held : int or None, default=None
-        How many rows are held out; None: by the fraction, rounded up.
-    max_rows : int or None, default=None
-        Of more rows, this many are drawn at random first.
-
-    Returns
-    -------
-    kept, held : integer arrays
-        In random order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.linear.splits import hold_out
-    >>> kept, held = hold_out(np.arange(20) % 2, 0, classes=True)
-    >>> len(kept), len(held), len(set(kept) & set(held))
-    (15, 5, 0)
+    Where `y` holds classes their proportions are kept, provided that every class has two rows and
+    the held-out part has room for all. `n_held` rows are held out; None is by the fraction,
+    rounded up. Of more than `max_rows` rows, this many are drawn at random first.
     """
     rows = np.arange(len(y))
     if max_rows is not None and len(y) > max_rows:
         rows = np.random.RandomState(seed).permutation(len(y))[:max_rows]
     stratify = y[rows] if classes and _can_stratify(y[rows], fraction) else None
-    kept, held = train_test_split(
-        rows,
-        test_size=fraction if n_held is None else n_held,
-        random_state=seed,
-        stratify=stratify,
-    )
+    size = fraction if n_held is None else n_held
+    kept, held = train_test_split(rows, test_size=size, random_state=seed, stratify=stratify)
     return kept, held
 
 

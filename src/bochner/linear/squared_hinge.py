@@ -20,7 +20,7 @@ import numpy as np
 
 from bochner.engine.places import cast, convert, is_host, machine_epsilon, namespace
 from bochner.engine.replay import Replayed
-from bochner.linear.design import Design, positive
+from bochner.linear.design import Design, check_signs, positive
 from bochner.linear.directions import (
     DenseDevice,
     DenseHost,
@@ -198,7 +198,7 @@ def squared_hinge_path(
     [0.4, 0.8]
     """
     design = Design.of(features, sample_weight, fit_intercept)
-    Y = _check_signs(signs, design)
+    Y = _sign_rows(signs, design)
     for C in Cs:
         if not (np.isfinite(C) and C > 0):
             raise ValueError(f"C must be a finite number greater than 0, got {C!r}.")
@@ -263,7 +263,7 @@ def _start(start: SquaredHingeSolution | None, design: Design, k: int) -> Any:
     return xp.concat(parts, axis=1)
 
 
-def _check_signs(signs: Any, design: Design) -> Any:
+def _sign_rows(signs: Any, design: Design) -> Any:
     signs = convert(signs, design.features)
     if len(signs.shape) == 1:
         signs = signs[:, None]
@@ -271,12 +271,10 @@ def _check_signs(signs: Any, design: Design) -> Any:
         raise ValueError(
             f"signs must have shape ({design.n},) or ({design.n}, k), got {tuple(signs.shape)}."
         )
-    if design.host:
-        wrong = ~((signs == 1) | (signs == -1))
-        if wrong.any():
-            raise ValueError(f"signs must hold -1 and +1 only, got {signs[wrong].flat[0]!r}.")
-        return np.ascontiguousarray(signs.T)
-    return signs.T
+    if not design.host:
+        return signs.T
+    check_signs("signs", signs)
+    return np.ascontiguousarray(signs.T)
 
 
 def _follows(start: SquaredHingeSolution, margins: Any) -> bool:

@@ -21,6 +21,7 @@ from bochner import engine
 from bochner.base import SupervisedFeatureMap, n_pairs
 from bochner.engine.places import (
     as_float,
+    by_rows,
     convert,
     float_dtype,
     is_dask,
@@ -421,4 +422,4 @@ def _project(X: Any, scale: float, basis: Any = None) -> Any:
     rows = rows if basis is None else rows @ convert(basis, rows)
     rows = rows * scale
     # by row, so that a table, which is stored by column, gives the same products
-    return np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
+    return by_rows(rows)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bochner.engine.places import float_dtype
+from bochner.engine.places import cast, float_dtype
 from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import for_each
 from bochner.mercer.hermite import recurrence
@@ -116,7 +116,7 @@ class Projection:
                 inside = np.einsum("ij,ij->i", wide, wide)
             Z = wide.astype(self.dtype, copy=False)
         else:
-            centred = np.ascontiguousarray(np.asarray(block, self.dtype) - self.mean)
+            centred = np.ascontiguousarray(cast(block, self.dtype) - self.mean)
             Z = centred @ self.rotation
             if self.plan.n_rest:
                 squares, inside = np.empty(len(Z)), np.empty(len(Z))

@@ -183,8 +183,7 @@ def fit_marginals(X: ArrayLike, kernel: StandardKernel, n_nodes: int = 200) -> l
     -------
     list of d Marginals
     """
-    X = np.asarray(X, dtype=np.float64)
-    return [eigenfunctions(kernel, *quantile_nodes(x, n_nodes)) for x in X.T]
+    return [eigenfunctions(kernel, *quantile_nodes(x, n_nodes)) for x in np.transpose(X)]
 
 
 def marginal_costs(marginals: Sequence[Marginal]) -> tuple[list[Float], float]:

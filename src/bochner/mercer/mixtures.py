@@ -38,6 +38,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from bochner.engine.places import as_array, cast
 from bochner.mercer.gaussian import principal_axes
 from bochner.mercer.products import Products
 
@@ -115,7 +116,7 @@ def fit_mixture(X: ArrayLike, n_mixture: int, random_state: RandomState) -> Mixt
     """
     from sklearn.mixture import GaussianMixture
 
-    X = np.asarray(X, dtype=np.float64)
+    X = cast(as_array(X), np.float64)
     if not 1 <= n_mixture <= len(X):
         raise ValueError(
             f"n_mixture must be from 1 to the number of rows, {len(X)}, got {n_mixture!r}."

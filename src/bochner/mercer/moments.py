@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bochner.engine.places import cast, is_host, namespace, to_numpy, wide_dtype
+from bochner.engine.places import by_rows, cast, namespace, to_numpy, wide_dtype
 from bochner.engine.rowwise import reduce_rows, row_slices
 
 Floats = NDArray[np.float64]
@@ -140,8 +140,7 @@ def _merge(one: Moments | None, other: Moments | None) -> Moments | None:
 
 
 def _of_dense(rows: Any) -> Moments:
-    xp, centred = namespace(rows), cast(rows, wide_dtype(rows))
-    centred = np.ascontiguousarray(centred) if is_host(centred) else centred
+    xp, centred = namespace(rows), by_rows(cast(rows, wide_dtype(rows)))
     mean = xp.mean(centred, axis=0)
     centred = centred - mean[None, :]
     squares = xp.sum(centred * centred, axis=1)

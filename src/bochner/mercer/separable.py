@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bochner.engine.places import convert, dense, float_dtype, is_host, result_dtype, to_numpy
 from bochner.engine.rowwise import row_slices
@@ -88,7 +88,7 @@ class SeparablePlan:
         )
 
 
-def fit_separable(X: ArrayLike, kernel: StandardKernel, count: int) -> SeparablePlan:
+def fit_separable(X: NDArray[Any], kernel: StandardKernel, count: int) -> SeparablePlan:
     """The `count` products of the largest eigenvalue, by the quantiles of every column of `X`.
 
     Parameters
@@ -115,7 +115,6 @@ def fit_separable(X: ArrayLike, kernel: StandardKernel, count: int) -> Separable
     >>> bool(np.abs(phi @ phi.T - Laplacian(gamma=0.5)(X)).max() < 0.02)
     True
     """
-    X = np.asarray(X, dtype=np.float64)
     # with few axes each goes to a high order, and a high order wants many nodes
     n_nodes = int(np.ceil(_NODES_PER_ORDER * count ** (1 / X.shape[1])))
     n_nodes = min(max(n_nodes, _FEWEST_NODES), _MOST_NODES)
