@@ -1,4 +1,4 @@
-"""Products and gaussian features: compiled, on devices and in logarithms, against plain loops."""
+"""Products and Gaussian features: compiled, on devices and in logarithms, against plain loops."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from bochner.mercer.evaluate import (
-    evaluate,
-    evaluate_plain,
-    plan_features,
-    plan_residuals,
-)
+from bochner.mercer.compiled import product_tile
+from bochner.mercer.evaluate import plan_features, plan_residuals
 from bochner.mercer.gaussian import gaussian_plan, principal_axes, rerank, second_moments, shell
-from bochner.mercer.hermite import hermite_features, log_ground, ratio
+from bochner.mercer.hermite import hermite_log_ratios, log_ground, ratio
 from bochner.mercer.plan import GaussianPlan
 from bochner.mercer.products import geometric_costs, select_products
+from tests.mercer.naive import hermite_features, products_of_tables
 from tests.places import PLACES, on_host
 
 
@@ -43,21 +40,16 @@ def make_plan(rng, d=5, count=60, gamma=0.3, scale=1.0):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("chosen", [None, [0, 3, 17, 49]])
-def test_products_of_tables(dtype, chosen, rng):
+def test_products_of_tables(dtype, rng):
     products = select_products(geometric_costs(np.array([0.5, 0.45, 0.2])), 0.0, 50)
-    tables = [rng.normal(size=(9, n)).astype(dtype) for n in products.n_orders(3)]
-    columns = None if chosen is None else np.array(chosen)
-    result = evaluate(products, tables, columns)
-    assert result.dtype == dtype
-    expected = evaluate_plain(products, tables)
-    expected = expected if columns is None else expected[:, columns]
+    n_orders = products.n_orders(3)
+    tables = [rng.normal(size=(9, n)).astype(dtype) for n in n_orders]
+    pairs = products.positions(np.concatenate([[0], np.cumsum(n_orders)]))
+    result = np.empty((9, 50), dtype)
+    indices = products.parents.astype(np.int32), pairs.astype(np.int32)
+    product_tile(np.concatenate(tables, axis=1), *indices, result)
+    expected = products_of_tables(products, tables)
     np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == np.float32 else 1e-14)
-
-
-def test_tables_are_needed():
-    with pytest.raises(ValueError, match="tables must hold at least one axis"):
-        evaluate(select_products([], 0.0, 1), [])
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -110,8 +102,6 @@ def test_rows_far_out(place, normalize, dtype, rng):
     # the same sums of logarithms, for every row
     Z = (X.astype(float) - plan.mean) @ plan.rotation
     n = int(plan.products.n_orders(3).max())
-    from bochner.mercer.hermite import hermite_log_ratios
-
     logs, signs = hermite_log_ratios(Z, plan.gamma, plan.ratios, n)
     root = log_ground(Z, plan.gamma, plan.ratios).sum(axis=1) * (not normalize)
     log = np.stack([root + sum((logs[:, a, k] for a, k in i), 0.0) for i in plan.orders()], 1)

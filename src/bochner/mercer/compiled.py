@@ -96,13 +96,8 @@ def gaussian_tile(
 
 
 @njit(nogil=True, cache=True)
-def product_tile(tables, parents, pairs, columns, values, out):
+def product_tile(tables, parents, pairs, out):
     """Products of the entries of each row of `tables`; the constant product is one."""
-    gather = columns.shape[0] > 0
     for i in range(out.shape[0]):
-        row = values if gather else out[i]
-        row[0] = 1.0
-        _multiply(parents, pairs, tables[i], row)
-        if gather:
-            for k in range(columns.shape[0]):
-                out[i, k] = values[columns[k]]
+        out[i, 0] = 1.0
+        _multiply(parents, pairs, tables[i], out[i])

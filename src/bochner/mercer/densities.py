@@ -1,8 +1,7 @@
-"""Densities other than one gaussian: fitted to rows on the host, and evaluated by their plans."""
+"""Densities other than one Gaussian: fitted to rows on the host, and evaluated by their plans."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from numpy.random import RandomState
@@ -19,14 +18,6 @@ Density = Literal["gaussian", "mixture", "weighted-mixture", "marginals"]
 DENSITIES: tuple[Density, ...] = ("gaussian", "mixture", "weighted-mixture", "marginals")
 
 
-@dataclass(frozen=True, eq=False)
-class FittedDensity:
-    """A plan, and what the estimator shows of it by the names of its attributes."""
-
-    plan: Plan
-    attributes: dict[str, Any]
-
-
 def fit_density(
     density: Density,
     rows: NDArray[Any],
@@ -34,36 +25,15 @@ def fit_density(
     count: int,
     n_mixture: int,
     random_state: RandomState,
-) -> FittedDensity:
-    """Fit one of the densities that look at rows, not at moments.
+) -> tuple[Plan, dict[str, Any]]:
+    """Fit a density that looks at rows, not at moments: its plan, and the estimator's attributes.
 
-    Parameters
-    ----------
-    density : {"mixture", "weighted-mixture", "marginals"}
-    rows : array of shape (n, d)
-        Dense.
-    kernel : kernel object
-        With its `gamma`; see :func:`kernel_for`.
-    count : int
-        Number of features; there may be fewer.
-    n_mixture : int
-        Components of a mixture.
-    random_state : RandomState
-        Where k-means starts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.kernels import Laplacian
-    >>> from bochner.mercer.densities import fit_density
-    >>> X = np.arange(20.0).reshape(10, 2)
-    >>> fitted = fit_density("marginals", X, Laplacian(gamma=0.1), 5, 1, np.random.RandomState(0))
-    >>> fitted.plan.width
-    5
+    `rows` are dense, `kernel` is an object with its `gamma` (see :func:`kernel_for`), and
+    `random_state` decides where k-means starts. There may be fewer features than `count`.
     """
     if density == "marginals":
         separable = fit_separable(rows, kernel, count)
-        return FittedDensity(separable, {"marginals_": list(separable.marginals)})
+        return separable, {"marginals_": list(separable.marginals)}
     mixture = fit_mixture(rows, n_mixture, random_state)
     kind: Literal["orthogonal", "weighted"]
     kind = "orthogonal" if density == "mixture" else "weighted"
@@ -74,7 +44,7 @@ def fit_density(
         "variances_": mixture.variances,
         "mixture_": mixture,
     }
-    return FittedDensity(plan, attributes)
+    return plan, attributes
 
 
 def kernel_for(density: Density, kernel: str | SpectralKernel) -> SpectralKernel:

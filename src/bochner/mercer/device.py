@@ -75,7 +75,7 @@ class _Device:
         rank = np.zeros(len(n_ratios) + 1, np.intp)
         rank[self.axes] = np.arange(len(self.axes))
         pairs = np.where(products.axes >= 0, starts[products.orders - 1] + rank[products.axes], 0)
-        self.levels = Levels(plan, pairs)
+        self.levels = Levels(products, plan.columns, pairs)
         self.up, self.down = recurrence(plan.gamma, plan.ratios[self.axes], highest)
         self.arrays: dict[Any, Any] = {}
 

@@ -20,16 +20,12 @@ from bochner.engine.places import dense
 from bochner.engine.summaries import sample_rows
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import SpectralKernel, StandardKernel
-from bochner.mercer.densities import (
-    DENSITIES,
-    Density,
-    fit_density,
-    kernel_for,
-)
+from bochner.mercer.densities import DENSITIES, Density, fit_density, kernel_for
 from bochner.mercer.evaluate import plan_features, plan_residuals
 from bochner.mercer.gaussian import gaussian_plan, principal_axes, rerank, second_moments, shell
 from bochner.mercer.hermite import ratio
 from bochner.mercer.moments import Moments, moments
+from bochner.mercer.plan import Plan
 
 _POOL = 4  # candidates for each feature, of which rerank takes the best
 _RERANK_ROWS = 4096
@@ -54,7 +50,7 @@ def _sees_parts(mercer: MercerFeatures) -> bool:
 class MercerFeatures(FeatureMap):
     r"""Eigenfunctions of a kernel under the density of the rows.
 
-    With a gaussian density :math:`p` of the mean and covariance of the rows, the eigenfunctions
+    With a Gaussian density :math:`p` of the mean and covariance of the rows, the eigenfunctions
     :math:`\psi_i` of :math:`f \mapsto \int k(\cdot, y) f(y)\, p(y)\, dy` are products of Hermite
     functions along the principal axes, their eigenvalues :math:`\lambda_i` products of powers,
     and the features are those of the `n_components` largest (the empirical orthogonal
@@ -66,7 +62,7 @@ class MercerFeatures(FeatureMap):
             \dots\bigr], \qquad \varphi(x) \cdot \varphi(y) \approx e^{-\gamma |x - y|^2}.
 
     Nothing is random, and nothing is paid for by the square of `n_components`. Other densities
-    and kernels are for rows that one gaussian describes badly: see `density`. Whatever the true
+    and kernels are for rows that one Gaussian describes badly: see `density`. Whatever the true
     density is, :math:`k(x, y) - \varphi(x) \cdot \varphi(y)` is a positive semi-definite kernel,
     so that :meth:`residual` bounds the error at every pair of points.
 
@@ -75,7 +71,7 @@ class MercerFeatures(FeatureMap):
     n_components : int, default=100
         Number of output columns.
     kernel : {"gaussian", "laplacian", "cauchy", "matern"} or kernel object, default="gaussian"
-        Others than the gaussian with ``density="marginals"`` only, where a matern kernel is the
+        Others than the Gaussian with ``density="marginals"`` only, where a Matern kernel is the
         product of one-dimensional ones.
     gamma : float, "scale" or "median", default="scale"
         As in ``exp(-gamma |x - y|^2)``. ``"scale"`` is ``1 / (n_features * X.var())``,
@@ -84,10 +80,10 @@ class MercerFeatures(FeatureMap):
         The density of which the eigenfunctions are taken.
 
         - ``"gaussian"``: mean and covariance of the rows. The best start.
-        - ``"mixture"``: the features of `n_mixture` gaussians, made orthogonal. For rows in
+        - ``"mixture"``: the features of `n_mixture` Gaussians, made orthogonal. For rows in
           clusters; costs the square of `n_components` per row, and its cube in `fit`.
-        - ``"weighted-mixture"``: the features of the gaussians times the roots of their weights,
-          as Mukuta and Harada propose. Its error was larger than that of one gaussian wherever
+        - ``"weighted-mixture"``: the features of the Gaussians times the roots of their weights,
+          as Mukuta and Harada propose. Its error was larger than that of one Gaussian wherever
           it was measured; it is here to reproduce theirs.
         - ``"marginals"``: the columns as independent, each with its own quantiles, for kernels
           that are products over the columns. Good where the columns are nearly independent;
@@ -96,22 +92,22 @@ class MercerFeatures(FeatureMap):
         Components of a mixture, at most the number of rows.
     rerank : bool, default=False
         Take, of the ``4 * n_components`` products of largest eigenvalue, those with the largest
-        mean square on the rows (a sample of at most 4096 of them). With one gaussian only.
+        mean square on the rows (a sample of at most 4096 of them). With one Gaussian only.
     normalize : bool, default=False
         Scale each row of features to length one. For narrow kernels, whose features nearly
         vanish; the certificates of :meth:`residual` are lost.
     shrinkage : float in [0, 1], "auto" or None, default="auto"
         Moves the covariance towards a multiple of the identity: by a number, by the rule of
         Ledoit and Wolf where there are fewer rows than columns (``"auto"``), or not at all.
-        Only one gaussian looks at it.
+        Only one Gaussian looks at it.
     n_jobs : int, default=None
         CPU threads of `transform`. None: as many as BLAS may use; -1: all.
     memory_budget : int, default=None
         Bytes of scratch memory for arrays on a device; None is 256 MiB.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that ``gamma="median"``, `rerank`, `captured_mass_` and densities other
-        than the gaussian look at, and where a mixture starts. With few
-        rows, or none of these, nothing depends on it.
+        than the Gaussian look at, and where a mixture starts. With few rows, or none of these,
+        nothing depends on it.
 
     Attributes
     ----------
@@ -193,21 +189,17 @@ class MercerFeatures(FeatureMap):
     _learned: ClassVar[str] = "eigenvalues_"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "kernel": SHARED_CONSTRAINTS["kernel"],
-        "gamma": SHARED_CONSTRAINTS["gamma"],
         "density": [StrOptions(set(DENSITIES))],
         "n_mixture": [Interval(Integral, 1, None, closed="left")],
         "rerank": ["boolean"],
         "normalize": ["boolean"],
         "shrinkage": [None, StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "n_jobs": SHARED_CONSTRAINTS["n_jobs"],
-        "memory_budget": SHARED_CONSTRAINTS["memory_budget"],
-        "random_state": SHARED_CONSTRAINTS["random_state"],
     }
 
     _moments: Moments
-    _plan: Any  # a bochner.mercer.plan.Plan
+    _plan: Plan
     kernel_: Any
     eigenvalues_: NDArray[np.float64]
     orders_: list[Any]
@@ -328,16 +320,13 @@ class MercerFeatures(FeatureMap):
             )
         kernel = kernel_for(self.density, self.kernel)
         self.kernel_ = resolve_kernel(kernel, self.gamma, X, random_state)
-        rows = sample_rows(X, _DENSITY_ROWS, random_state)
-        rows = dense(rows)
-        fitted = fit_density(
+        rows = dense(sample_rows(X, _DENSITY_ROWS, random_state))
+        plan, attributes = fit_density(
             self.density, rows, self.kernel_, self.n_components, self.n_mixture, random_state
         )
-        for name, value in fitted.attributes.items():
+        for name, value in attributes.items():
             setattr(self, name, value)
-        self._plan = fitted.plan
-        self.eigenvalues_ = np.exp(fitted.plan.log_values)
-        self.orders_ = fitted.plan.orders()
+        self._store_plan(plan)
         rows = rows[:: -(-rows.shape[0] // _MASS_ROWS)]
         missed = plan_residuals(rows, self._plan, n_threads=self._n_threads())
         self.captured_mass_ = 1.0 - float(missed.mean())
@@ -370,20 +359,23 @@ class MercerFeatures(FeatureMap):
         rows = sample_rows(X, n_rows, random_state)
         if self.rerank:
             plan = rerank(plan, rows, count, self._n_threads())
-        self._plan = plan
-        self.eigenvalues_ = np.exp(plan.log_values)
-        self.orders_ = plan.orders()
+        self._store_plan(plan)
         rows = rows[:: -(-rows.shape[0] // _MASS_ROWS)]
         mass = second_moments(plan, rows, self._n_threads())
         self.captured_mass_ = float(mass.sum())
         self._warn(cut)
         return self
 
+    def _store_plan(self, plan: Plan) -> None:
+        self._plan = plan
+        self.eigenvalues_ = np.exp(plan.log_values)
+        self.orders_ = plan.orders()
+
     def _warn(self, cut: tuple[int, int | None] | None) -> None:
         if self._plan.width < self.n_components:
             warnings.warn(
                 f"n_components={self.n_components}, but only {self._plan.width} features differ "
-                "by more than rounding: there are as many columns.",
+                "by more than rounding: there are only this many columns.",
                 MercerWarning,
                 stacklevel=5,
             )
@@ -399,8 +391,8 @@ class MercerFeatures(FeatureMap):
             )
         if self.captured_mass_ < 0.5 and not self.normalize:
             warnings.warn(
-                f"the features capture {self.captured_mass_:.2g} of the kernel: it is narrow for "
-                f"rows so spread out. A smaller gamma (now {self.kernel_.width:.3g}) or more than "
+                f"the features capture {self.captured_mass_:.2g} of the kernel, which is narrow "
+                f"for these rows. A smaller gamma (now {self.kernel_.width:.3g}) or more than "
                 f"{self.n_components} components would capture more; normalize=True makes the "
                 "most of these.",
                 MercerWarning,

@@ -1,4 +1,4 @@
-"""From a mean and a covariance to the features of one gaussian density."""
+"""From a mean and a covariance to the features of one Gaussian density."""
 
 from __future__ import annotations
 
@@ -30,14 +30,6 @@ def principal_axes(covariance: Floats) -> tuple[Floats, Floats]:
     """Variances, largest first, and axes, one per column, the largest entry of each positive.
 
     Variances below 1e-12 of the largest are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.mercer.gaussian import principal_axes
-    >>> principal_axes(np.diag([1.0, 4.0]))
-    (array([4., 1.]), array([[0., 1.],
-           [1., 0.]]))
     """
     variances, axes = linalg.eigh(covariance)
     variances, axes = variances[::-1].copy(), axes[:, ::-1]
@@ -50,24 +42,10 @@ def principal_axes(covariance: Floats) -> tuple[Floats, Floats]:
 def gaussian_plan(
     gamma: float, mean: Floats, variances: Floats, rotation: Floats, count: int
 ) -> GaussianPlan:
-    """The `count` features of largest eigenvalue under a gaussian density.
+    """The `count` features of largest eigenvalue under a Gaussian density.
 
-    Parameters
-    ----------
-    gamma : float
-        Of the kernel ``exp(-gamma |x - y|^2)``.
-    mean : array of shape (d,)
-    variances : array of shape (d,)
-        Along the axes, largest first.
-    rotation : array of shape (d, d)
-        The axes, one per column.
-    count : int
-        Number of features. Where no direction varies there is one product only, and one comes
-        back.
-
-    Returns
-    -------
-    GaussianPlan
+    `variances` are those along the axes, the columns of `rotation`, largest first. Where no
+    direction varies there is one product only, and one comes back.
 
     Examples
     --------
@@ -123,7 +101,7 @@ def second_moments(plan: GaussianPlan, X: Any, n_threads: int | None = None) -> 
     total = np.zeros(plan.width)
     height = max(16, _CHUNK_BYTES // (8 * plan.width))
     for rows in row_slices(X.shape[0], height):
-        block = plan.features(X[rows], n_threads=n_threads)
+        block = plan.features(X[rows], False, n_threads, None)
         total += np.einsum("ij,ij->j", block, block, dtype=np.float64)
     return total / X.shape[0]
 
@@ -135,18 +113,8 @@ def shell(ratios: Floats, products: Products, count: int) -> tuple[int, int | No
     degree m, of which the first m shells have ``comb(r + m, m)``. Half a shell is a choice among
     equals, and much of what it costs is for nothing.
 
-    Parameters
-    ----------
-    ratios : array
-        The ``B`` of all axes, largest first.
-    products : Products
-        More than `count` of them.
-    count : int
-
-    Returns
-    -------
-    (int, int) or None
-        None where no shell is cut; the end is None where it is beyond ``4 * count``.
+    `ratios` are the ``B`` of all axes, largest first, and `products` more than `count`. None
+    where no shell is cut; the end is None where it is beyond ``4 * count``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""The features of the gaussian kernel under a gaussian density, in one dimension.
+r"""The features of the Gaussian kernel under a Gaussian density, in one dimension.
 
 For the kernel :math:`e^{-b (x - y)^2}`, the density :math:`N(\mu, s^2)` and :math:`z = x - \mu`,
 
@@ -35,14 +35,7 @@ _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
 def ratio(gamma: ArrayLike, variance: ArrayLike) -> Any:
-    r"""The ratio :math:`B` of neighbouring eigenvalues, in [0, 1).
-
-    Parameters
-    ----------
-    gamma : float or array
-        The :math:`b` of the kernel.
-    variance : float or array
-        The :math:`s^2` of the density. Zero gives zero.
+    r"""The ratio :math:`B` of neighbouring eigenvalues, in [0, 1); zero where there is no spread.
 
     Examples
     --------
@@ -55,65 +48,10 @@ def ratio(gamma: ArrayLike, variance: ArrayLike) -> Any:
     return np.minimum(root * root, _BELOW_ONE)
 
 
-def hermite_features(z: ArrayLike, gamma: float, B: ArrayLike, n_orders: int) -> Floats:
-    r"""The features :math:`f_0, \dots, f_{n-1}` at :math:`z = x - \mu`.
-
-    Numbers far in the tail are kept as :math:`g\, 2^e` until the end, so that an order that is of
-    size one is right even where :math:`f_0` underflows.
-
-    Parameters
-    ----------
-    z : array
-        Positions relative to the mean.
-    gamma : float
-        The :math:`b` of the kernel.
-    B : float or array that broadcasts with z
-        See :func:`ratio`.
-    n_orders : int
-        Number of orders.
-
-    Returns
-    -------
-    ndarray of shape (\*z.shape, n_orders)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.mercer.hermite import hermite_features
-    >>> f = hermite_features(np.array([0.3, 1.1]), 0.5, 0.4, 40)
-    >>> bool(np.isclose(f[0] @ f[1], np.exp(-0.5 * 0.8**2)))
-    True
-    """
-    z, B = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(B, np.float64))
-    result = np.empty((*z.shape, n_orders))
-    steps = _scaled(z, gamma, B, n_orders, log_start=log_ground(z, gamma, B))
-    for order, (g, exponent) in enumerate(steps):
-        result[..., order] = np.ldexp(g, exponent)
-    return result
-
-
-def hermite_ratios(z: ArrayLike, gamma: float, B: ArrayLike, n_orders: int) -> Floats:
-    """The ratios ``f_n / f_0``, which need no exponential. Parameters as `hermite_features`.
-
-    Examples
-    --------
-    >>> from bochner.mercer.hermite import hermite_ratios
-    >>> hermite_ratios([2.0], 0.5, 0.0, 3)           # z, then z^2 / sqrt(2)
-    array([[1.        , 2.        , 2.82842712]])
-    """
-    z, B = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(B, np.float64))
-    result = np.empty((*z.shape, n_orders))
-    steps = _scaled(z, gamma, B, n_orders, log_start=np.zeros(z.shape))
-    for order, (g, exponent) in enumerate(steps):
-        with np.errstate(over="ignore"):
-            result[..., order] = np.ldexp(g, exponent)
-    return result
-
-
 def hermite_log_ratios(
     z: ArrayLike, gamma: float, B: ArrayLike, n_orders: int
 ) -> tuple[Floats, Floats]:
-    """``log |f_n / f_0|`` (minus infinity for zero) and the sign. As `hermite_ratios`.
+    """``log |f_n / f_0|`` (minus infinity for zero) and the sign, orders along the last axis.
 
     Examples
     --------
@@ -124,49 +62,23 @@ def hermite_log_ratios(
     """
     z, B = np.broadcast_arrays(np.asarray(z, np.float64), np.asarray(B, np.float64))
     logs, signs = np.empty((*z.shape, n_orders)), np.empty((*z.shape, n_orders))
-    steps = _scaled(z, gamma, B, n_orders, log_start=np.zeros(z.shape))
-    for order, (g, exponent) in enumerate(steps):
+    base = np.sqrt(2.0 * gamma * (1.0 - B * B)) * z
+    for order, (g, exponent) in enumerate(scaled_ratios(base, B, n_orders)):
         with np.errstate(divide="ignore"):
             logs[..., order] = np.log(np.abs(g)) + exponent * _LOG_2
         signs[..., order] = np.sign(g)
     return logs, signs
 
 
-def log_ground(z: Any, gamma: float, B: Any) -> Any:
-    """``log f_0``.
-
-    Examples
-    --------
-    >>> from bochner.mercer.hermite import log_ground
-    >>> float(log_ground(2.0, 0.5, 0.0))
-    -2.0
-    """
-    return 0.25 * np.log1p(-B * B) - gamma * (1.0 - B) * z * z
-
-
-def recurrence(gamma: float, B: ArrayLike, n_orders: int) -> tuple[Floats, Floats]:
-    """The factors of ``f_{n+1} = up_n z f_n - down_n f_{n-1}``, orders along the last axis.
-
-    Examples
-    --------
-    >>> from bochner.mercer.hermite import recurrence
-    >>> up, down = recurrence(0.5, 0.6, 3)
-    >>> up.round(3), down.round(3)
-    (array([0.8  , 0.566, 0.462]), array([0.   , 0.424, 0.49 ]))
-    """
-    B = np.asarray(B, np.float64)[..., None]
-    n = np.arange(n_orders, dtype=np.float64)
-    return np.sqrt(2.0 * gamma * (1.0 - B * B) / (n + 1.0)), B * np.sqrt(n / (n + 1.0))
-
-
-def _scaled(
-    z: Floats, gamma: float, B: Floats, n_orders: int, log_start: Floats
+def scaled_ratios(
+    base: Floats, B: Any, n_orders: int
 ) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
-    """Yield every order as a number and a power of two; the first is ``exp(log_start)``."""
-    power = np.floor(log_start / _LOG_2)
-    exponent = power.astype(np.int64)
-    g, before = np.exp(log_start - power * _LOG_2), np.zeros(z.shape)
-    base = np.sqrt(2.0 * gamma * (1.0 - B * B)) * z
+    r"""Yield the ratios ``g_n = f_n / f_0``, order by order, as a number and a power of two.
+
+    .. math:: g_{n+1} = \mathrm{base}\, g_n / \sqrt{n + 1} - B \sqrt{n / (n + 1)}\, g_{n-1}
+    """
+    exponent = np.zeros(base.shape, np.int64)
+    g, before = np.ones(base.shape), np.zeros(base.shape)
     for order in range(n_orders):
         yield g, exponent
         share = order / (order + 1.0)
@@ -176,3 +88,15 @@ def _scaled(
             shift = np.where((size < _SMALL) | (size > _LARGE), np.frexp(size)[1], 0)
             g, before = np.ldexp(g, -shift), np.ldexp(before, -shift)
             exponent = exponent + shift
+
+
+def log_ground(z: Any, gamma: float, B: Any) -> Any:
+    """``log f_0``."""
+    return 0.25 * np.log1p(-B * B) - gamma * (1.0 - B) * z * z
+
+
+def recurrence(gamma: float, B: ArrayLike, n_orders: int) -> tuple[Floats, Floats]:
+    """The factors of ``f_{n+1} = up_n z f_n - down_n f_{n-1}``, orders along the last axis."""
+    B = np.asarray(B, np.float64)[..., None]
+    n = np.arange(n_orders, dtype=np.float64)
+    return np.sqrt(2.0 * gamma * (1.0 - B * B) / (n + 1.0)), B * np.sqrt(n / (n + 1.0))

@@ -79,8 +79,6 @@ class _Steps(NamedTuple):
         for axis in axes:
             here = slice(starts[axis], starts[axis + 1])
             up[here], down[here] = recurrence(plan.gamma, plan.ratios[axis], n_ratios[axis])
-        used = products.axes >= 0
-        pairs = np.where(used, starts[products.axes] + products.orders - 1, 0)
         return cls(
             plan.gamma * (1.0 - plan.ratios),
             axes.astype(np.int32),
@@ -88,7 +86,7 @@ class _Steps(NamedTuple):
             up,
             down,
             products.parents.astype(np.int32),
-            pairs.astype(np.int32),
+            products.positions(starts - 1).astype(np.int32),
             _NONE if plan.columns is None else plan.columns.astype(np.int32),
         )
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.engine.rowwise import row_slices
 from bochner.mercer.hermite import hermite_log_ratios, log_ground
 from bochner.mercer.plan import GaussianPlan, Levels, unit_rows
 
@@ -17,17 +18,9 @@ _FURTHEST = 1e120  # coordinates beyond this count as this: nothing is left of t
 
 
 def by_logarithms(plan: GaussianPlan, Z: Floats, rest: Floats, normalize: bool) -> Floats:
-    """Features of rows with coordinates `Z`, as sums of logarithms and products of signs.
+    """Features of rows with coordinates `Z`, whose other directions take `rest` off ``log F``.
 
-    Parameters
-    ----------
-    plan : GaussianPlan
-    Z : array of shape (n, m)
-        Coordinates along the axes.
-    rest : array of shape (n,)
-        What the other directions take off ``log F``.
-    normalize : bool
-        Scale each row to length one; ``F``, which cancels, is then left out.
+    With `normalize` each row is scaled to length one; ``F``, which cancels, is then left out.
 
     Examples
     --------
@@ -43,23 +36,31 @@ def by_logarithms(plan: GaussianPlan, Z: Floats, rest: Floats, normalize: bool) 
     axes, highest = np.flatnonzero(n_orders > 1), int(n_orders.max(initial=1))
     rank = np.zeros(len(n_orders) + 1, np.intp)
     rank[axes] = np.arange(len(axes))
-    levels = Levels(plan, rank[products.axes] * highest + products.orders)
+    levels = Levels(products, plan.columns, rank[products.axes] * highest + products.orders)
     result = np.empty((len(Z), plan.width))
-    row = 16 * (len(products) + len(axes) * highest + plan.width)
-    height = max(1, _SCRATCH // row)
-    for first in range(0, len(Z), height):
-        here = slice(first, first + height)
+    height = _SCRATCH // (16 * (len(products) + len(axes) * highest + plan.width))
+    for here in row_slices(len(Z), height):
         z = np.clip(Z[here], -_FURTHEST, _FURTHEST)
         tables = hermite_log_ratios(z[:, axes], plan.gamma, plan.ratios[axes], highest)
         logs, signs = (table.reshape(len(z), -1) for table in tables)
-        start = np.sum(log_ground(z, plan.gamma, plan.ratios), axis=1) - rest[here]
-        start += 0.25 * plan.n_rest * math.log1p(-(plan.rest_ratio**2))
-        root = np.zeros((len(z), 1)) if normalize else start[:, None]
-        log = levels(np, root, logs, np.add, np.asarray)
-        sign = levels(np, np.ones((len(z), 1)), signs, np.multiply, np.asarray)
-        if normalize:
-            top = log.max(axis=1, keepdims=True)
-            log -= np.where(np.isfinite(top), top, 0.0)
-        values = sign * np.exp(log)
+        ground = np.sum(log_ground(z, plan.gamma, plan.ratios), axis=1) - rest[here]
+        ground += 0.25 * plan.n_rest * math.log1p(-(plan.rest_ratio**2))
+        values = products_by_logarithms(levels, ground, logs, signs, normalize)
         result[here] = unit_rows(np, values) if normalize else values
     return result
+
+
+def products_by_logarithms(
+    levels: Levels, ground: Floats, logs: Floats, signs: Floats, normalize: bool
+) -> Floats:
+    """Products as sums of logarithms and products of signs; the constant one is ``exp(ground)``.
+
+    With `normalize` that factor is left out, and the largest of each row is one.
+    """
+    root = np.zeros((len(ground), 1)) if normalize else ground[:, None]
+    log = levels(np, root, logs, np.add, np.asarray)
+    sign = levels(np, np.ones((len(ground), 1)), signs, np.multiply, np.asarray)
+    if normalize:
+        top = log.max(axis=1, keepdims=True)
+        log -= np.where(np.isfinite(top), top, 0.0)
+    return sign * np.exp(log)

@@ -40,6 +40,7 @@ from scipy import linalg
 
 from bochner.engine.places import as_array, cast
 from bochner.mercer.gaussian import principal_axes
+from bochner.mercer.hermite import scaled_ratios
 from bochner.mercer.products import Products
 
 Float = NDArray[np.float64]
@@ -49,32 +50,17 @@ _MARGIN = 9.0  # beyond its turning point plus this a Hermite function is below 
 _NEGLIGIBLE = 1e-12  # variances below this part of the largest count as zero
 _FLOOR = 1e-6  # part of the mean variance that keeps the likelihood of a component bounded
 _BATCH = 2**21  # numbers in one batch of overlaps
-_HUGE, _STEP = 2.0**300, 300  # when mantissas are rescaled, and by which power of two
 
 
 @dataclass(frozen=True)
 class Mixture:
-    r"""A mixture of Gaussians that are diagonal in shared axes.
+    """A mixture of Gaussians that are diagonal in shared axes."""
 
-    Parameters
-    ----------
-    center : array of shape (d,)
-        The mean of the rows.
-    rotation : array of shape (d, d)
-        The shared axes, one per column; coordinates are ``(X - center) @ rotation``.
-    weights : array of shape (K,)
-        :math:`\pi_k`, which add up to one.
-    means : array of shape (K, d)
-        Of the components, in these coordinates.
-    variances : array of shape (K, d)
-        Of the components along the axes.
-    """
-
-    center: Float
-    rotation: Float
-    weights: Float
-    means: Float
-    variances: Float
+    center: Float  # (d,): the mean of the rows
+    rotation: Float  # (d, d): the axes, one per column; coordinates are (X - center) @ rotation
+    weights: Float  # (K,): pi_k, which add up to one
+    means: Float  # (K, d): of the components, in these coordinates
+    variances: Float  # (K, d): of the components along the axes
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -86,33 +72,9 @@ def fit_mixture(X: ArrayLike, n_mixture: int, random_state: RandomState) -> Mixt
     The axes are the principal axes of the rows about their k-means centres, which gave a smaller
     error than the principal axes of the rows themselves on clusters that are not round; the
     components are scikit-learn's ``GaussianMixture`` in these axes. A mixture that has not
-    converged is as valid as any other, so that there is no warning.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Rows, dense.
-    n_mixture : int
-        Number of components, at most `n`. Fewer when there are fewer distinct rows. One gives
-        the mean and the principal axes of the rows.
-    random_state : RandomState
-        Decides where k-means starts.
-
-    Returns
-    -------
-    Mixture
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.mercer.mixtures import fit_mixture
-    >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [9.0, 1.0], [9.0, -1.0]])
-    >>> mixture = fit_mixture(X, 2, np.random.RandomState(0))
-    >>> mixture.weights
-    array([0.5, 0.5])
-    >>> mixture.variances.round(6)
-    array([[1., 0.],
-           [1., 0.]])
+    converged is as valid as any other, so that there is no warning. There are fewer than
+    `n_mixture` components when there are fewer distinct rows. One component has the mean and the
+    principal axes of the rows.
     """
     from sklearn.mixture import GaussianMixture
 
@@ -171,21 +133,9 @@ def overlaps(gamma: float, B1: ArrayLike, B2: ArrayLike, shift: ArrayLike, n_ord
     .. math:: O_{mn} = \langle f^{(1)}_m, f^{(2)}_n \rangle_H, \qquad
               f^{(1)}_m = \sum_n O_{mn} f^{(2)}_n
 
-    Parameters
-    ----------
-    gamma : float
-        `b` of the kernel :math:`e^{-b (x - y)^2}`.
-    B1, B2 : float or array
-        The ratios of the components, from 0 to below 1.
-    shift : float or array
-        :math:`\mu_2 - \mu_1`. The three are broadcast.
-    n_orders : int
-        Orders 0 to ``n_orders - 1`` of both.
-
-    Returns
-    -------
-    array of shape (..., n_orders, n_orders)
-        With an error of about 1e-14 in every entry.
+    `B1` and `B2` are the ratios of the components, below 1, and `shift` is
+    :math:`\mu_2 - \mu_1`; the three are broadcast. The result has the shape
+    ``(..., n_orders, n_orders)`` and an error of about 1e-14 in every entry.
 
     Examples
     --------
@@ -224,18 +174,12 @@ def _hermite_functions(x: Float, n_orders: int) -> Float:
               h_{n+1} = \sqrt{\tfrac{2}{n + 1}}\, x h_n - \sqrt{\tfrac{n}{n + 1}}\, h_{n-1}
     """
     result = np.empty((x.shape[0], n_orders, x.shape[1]))
-    # h_0 underflows far out where later orders do not: mantissas with an exponent beside them.
+    # h_0 underflows far out where later orders do not.
     logarithm = -0.5 * x**2 / np.log(2)
-    exponent = np.floor(logarithm)
-    before, now = np.zeros_like(x), np.pi**-0.25 * np.exp2(logarithm - exponent)
-    for n in range(n_orders):
-        result[:, n] = np.ldexp(now, np.maximum(exponent, -5000).astype(np.intc))
-        before, now = now, np.sqrt(2 / (n + 1)) * x * now - np.sqrt(n / (n + 1)) * before
-        large = np.abs(now) > _HUGE
-        if large.any():
-            now[large] = np.ldexp(now[large], -_STEP)
-            before[large] = np.ldexp(before[large], -_STEP)
-            exponent[large] += _STEP
+    power = np.floor(logarithm)
+    ground = np.pi**-0.25 * np.exp2(logarithm - power)
+    for n, (g, exponent) in enumerate(scaled_ratios(np.sqrt(2) * x, 1.0, n_orders)):
+        result[:, n] = np.ldexp(ground * g, np.maximum(power + exponent, -5000).astype(np.intc))
     return result
 
 
@@ -247,12 +191,6 @@ def ground_overlap(gamma: float, B1: ArrayLike, B2: ArrayLike, shift: ArrayLike)
         O_{00} = \frac{((1 - B_1^2)(1 - B_2^2))^{1/4}}{w^{1/2}}
             \exp\Bigl(-\frac{b (1 - B_1)(1 - B_2) (\mu_2 - \mu_1)^2}{w}\Bigr),
         \qquad w = 1 - B_1 B_2
-
-    Examples
-    --------
-    >>> from bochner.mercer.mixtures import ground_overlap
-    >>> float(ground_overlap(0.5, 0.3, 0.5, 1.0).round(4))
-    0.8024
     """
     B1, B2, shift = (np.asarray(values, dtype=np.float64) for values in (B1, B2, shift))
     w = 1 - B1 * B2
@@ -266,22 +204,8 @@ def union_gram(gamma: float, ratios: Float, means: Float, orders: Sequence[Order
     The feature of component `k` with orders :math:`n_1, \dots, n_d` is a product over axes, and
     so is the inner product of two of them. The block of a component with itself is the identity.
 
-    Parameters
-    ----------
-    gamma : float
-        `b` of the kernel.
-    ratios : array of shape (K, d)
-        `B` of every component along every axis.
-    means : array of shape (K, d)
-        Of the components.
-    orders : K arrays of shape (D_k, d)
-        The orders of the features of each component.
-
-    Returns
-    -------
-    array of shape (D, D)
-        Symmetric and positive semi-definite to rounding, in the order of the components;
-        ``D = sum D_k``.
+    `ratios` and `means` have the shape (K, d), and `orders` are K arrays of shape (D_k, d): the
+    orders of the features of each component. The result is positive semi-definite to rounding.
 
     Examples
     --------
@@ -319,18 +243,7 @@ def union_gram(gamma: float, ratios: Float, means: Float, orders: Sequence[Order
 
 
 def order_matrix(products: Products, n_axes: int) -> Orders:
-    """The order of every product along every axis, shape (D, n_axes).
-
-    Examples
-    --------
-    >>> from bochner.mercer.mixtures import order_matrix
-    >>> from bochner.mercer.products import select_products
-    >>> order_matrix(select_products([[1.0, 2.5], [2.0]], 0.0, 4), 2)
-    array([[0, 0],
-           [1, 0],
-           [0, 1],
-           [2, 0]])
-    """
+    """The order of every product along every axis, shape (D, n_axes)."""
     orders = np.zeros((len(products), n_axes), dtype=np.intp)
     for index, parent in enumerate(products.parents.tolist()):
         if parent >= 0:
@@ -344,20 +257,7 @@ def share_features(log_values: Sequence[Float], weights: Float, count: int) -> l
 
     That is the order of what is captured on average over the mixture. On clusters of unequal sizes
     it left a smaller mean residual than :math:`\sqrt{\pi_k} \lambda`, whose spectral error was
-    often slightly smaller.
-
-    Parameters
-    ----------
-    log_values : K arrays
-        Logarithms of the eigenvalues of each component, decreasing.
-    weights : array of shape (K,)
-        :math:`\pi_k`.
-    count : int
-        How many in all; fewer are given when there are fewer.
-
-    Returns
-    -------
-    list of K ints
+    often slightly smaller. `log_values` are those of each component, decreasing.
 
     Examples
     --------
@@ -384,27 +284,8 @@ def whitening(gram: Float, tolerance: float = 1e-8) -> Float:
     This is the `W` that changes the features least, so that a column of the result still is the
     feature it was made of, and it does not depend on the basis of eigenvectors. Where eigenvalues
     have to be dropped there are fewer columns, and it is
-    :math:`U \operatorname{diag}(e^{-1/2})` of the others.
-
-    Parameters
-    ----------
-    gram : array of shape (D, D)
-        `G`.
-    tolerance : float, default=1e-8
-        Eigenvalues below this part of the largest are dropped: those directions are known only
-        to rounding.
-
-    Returns
-    -------
-    array of shape (D, r)
-        `r` is at most `D`, the number of eigenvalues kept.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.mercer.mixtures import whitening
-    >>> whitening(np.ones((2, 2))).shape      # twice the same feature
-    (2, 1)
+    :math:`U \operatorname{diag}(e^{-1/2})` of the others: eigenvalues below `tolerance` times the
+    largest, whose directions are known only to rounding.
     """
     values, vectors = linalg.eigh(gram)
     kept = values > tolerance * values[-1]

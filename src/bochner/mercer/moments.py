@@ -26,18 +26,6 @@ _BATCH_BYTES = 2**25
 class Moments:
     r"""Moments of rows about their mean, with :math:`c_i = x_i - \bar x`.
 
-    Parameters
-    ----------
-    count : int
-        Number of rows.
-    mean : float64 array of shape (d,)
-    scatter : float64 array of shape (d, d)
-        :math:`\sum_i c_i c_i^\top`.
-    third : float64 array of shape (d,)
-        :math:`\sum_i |c_i|^2 c_i`.
-    fourth : float
-        :math:`\sum_i |c_i|^4`.
-
     Examples
     --------
     >>> import numpy as np
@@ -49,10 +37,10 @@ class Moments:
     """
 
     count: int
-    mean: Floats
-    scatter: Floats
-    third: Floats
-    fourth: float
+    mean: Floats  # (d,)
+    scatter: Floats  # (d, d): sum of c_i c_i^T
+    third: Floats  # (d,): sum of |c_i|^2 c_i
+    fourth: float  # sum of |c_i|^4
 
     def about(self, point: Floats) -> tuple[Floats, Floats, float]:
         """Scatter, third and fourth moment about another point."""

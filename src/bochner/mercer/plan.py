@@ -1,4 +1,4 @@
-"""What is needed to compute the features of a gaussian density, and in which order."""
+"""What is needed to compute the features of a Gaussian density, and in which order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMITS = {4: -60.0, 8: -600.0}
 
 
 class Plan(Protocol):
-    """What is needed to compute the features of rows, of a density of any kind."""
+    """What is needed to compute the features of rows, under a density of any kind."""
 
     @property
     def width(self) -> int:
@@ -34,44 +34,21 @@ class Plan(Protocol):
     def orders(self) -> list[Any]:
         """What each feature is a product of."""
 
-    def features(
-        self,
-        X: Any,
-        *,
-        normalize: bool = False,
-        n_threads: int | None = None,
-        memory_budget: int | None = None,
-    ) -> Any:
-        """The features of rows that are not lazy."""
+    def features(self, X: Any, normalize: bool, n_threads: int | None, budget: int | None) -> Any:
+        """The features of rows that are not lazy; `budget` is the scratch memory on a device."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianPlan:
-    """All that is needed to compute the features of a row.
-
-    Parameters
-    ----------
-    gamma : float
-    mean : float64 array of shape (d,)
-    rotation : float64 array of shape (d, m)
-        Orthonormal columns: the axes that are looked at one by one.
-    ratios : float64 array of shape (m,)
-        Their ``B``.
-    rest_ratio : float
-        The one ``B`` of the other ``d - m`` directions.
-    products : Products
-        Over the ``m`` axes.
-    columns : int array, optional
-        The products that are features; all by default.
-    """
+    """All that is needed to compute the features of a row under one Gaussian."""
 
     gamma: float
     mean: Floats
-    rotation: Floats
-    ratios: Floats
-    rest_ratio: float
-    products: Products
-    columns: Indices | None = None
+    rotation: Floats  # (d, m), orthonormal columns: the axes that are looked at one by one
+    ratios: Floats  # (m,): the B of each
+    rest_ratio: float  # the one B of the other d - m directions
+    products: Products  # over the m axes
+    columns: Indices | None = None  # the products that are features; None: all
 
     @property
     def width(self) -> int:
@@ -84,10 +61,21 @@ class GaussianPlan:
         return self.rotation.shape[0] - self.rotation.shape[1]
 
     @property
+    def rest_weight(self) -> float:
+        """What a unit of squared length in the other directions takes off ``log F``."""
+        return self.gamma * (1.0 - self.rest_ratio)
+
+    @property
     def log_values(self) -> Floats:
         """Logarithms of the eigenvalues of the features."""
         values = self.products.log_values
         return values if self.columns is None else values[self.columns]
+
+    @property
+    def log_constant(self) -> float:
+        """The logarithm of ``F`` at the mean."""
+        rest = self.n_rest * math.log1p(-(self.rest_ratio**2))
+        return 0.25 * (float(np.sum(np.log1p(-self.ratios * self.ratios))) + rest)
 
     def first(self, count: int) -> GaussianPlan:
         """The plan of the first `count` products; all of them must be features."""
@@ -100,33 +88,15 @@ class GaussianPlan:
         indices = self.products.multi_indices()
         return indices if self.columns is None else [indices[k] for k in self.columns]
 
-    @property
-    def log_constant(self) -> float:
-        """The logarithm of ``F`` at the mean."""
-        rest = self.n_rest * math.log1p(-(self.rest_ratio**2))
-        return 0.25 * (float(np.sum(np.log1p(-self.ratios * self.ratios))) + rest)
-
-    def features(
-        self,
-        X: Any,
-        *,
-        normalize: bool = False,
-        n_threads: int | None = None,
-        memory_budget: int | None = None,
-    ) -> Any:
-        """The features of rows that are not lazy; :func:`~.evaluate.plan_features` takes any."""
+    def features(self, X: Any, normalize: bool, n_threads: int | None, budget: int | None) -> Any:
+        """See :class:`Plan`."""
         if is_host(X):
             from bochner.mercer import host
 
             return host.features(X, self, normalize, n_threads)
         from bochner.mercer import device
 
-        return device.features(X, self, normalize, memory_budget)
-
-    @property
-    def rest_weight(self) -> float:
-        """What a unit of squared length in the other directions takes off ``log F``."""
-        return self.gamma * (1.0 - self.rest_ratio)
+        return device.features(X, self, normalize, budget)
 
     def __bochner_check__(self) -> bool:
         """Whether compiled loops may follow the indices, within the arrays."""
@@ -146,17 +116,13 @@ class GaussianPlan:
 
 
 class Levels:
-    """Products in groups of equal numbers of pairs, each from the group before.
+    """Products in groups of equal numbers of pairs, each computed from the group before.
 
-    Parameters
-    ----------
-    plan : GaussianPlan
-    pairs : int array
-        Where the last factor of each product is in a table of all ratios.
+    `pairs` says where the last factor of each product is in a table of all ratios, `columns`
+    which products are wanted (None: all).
     """
 
-    def __init__(self, plan: GaussianPlan, pairs: Indices) -> None:
-        products = plan.products
+    def __init__(self, products: Products, columns: Indices | None, pairs: Indices) -> None:
         level = products.levels()
         order = np.argsort(level, kind="stable")
         place = np.empty(len(products), np.intp)  # of a product among those of its level
@@ -167,7 +133,7 @@ class Levels:
             if number:
                 self.steps.append((place[products.parents[members]], pairs[members]))
         where = np.argsort(order, kind="stable")  # of each product in the groups one after another
-        self.columns = where if plan.columns is None else where[plan.columns]
+        self.columns = where if columns is None else where[columns]
 
     def __call__(
         self, xp: Any, root: Any, table: Any, join: Callable[[Any, Any], Any], index: Any

@@ -9,8 +9,10 @@ costs :math:`O(D \log D)`, whatever the number of axes is.
 from __future__ import annotations
 
 import heapq
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count as counter
 from typing import Any
 
@@ -32,21 +34,10 @@ class Products:
     """Products of one-dimensional features, largest eigenvalue first.
 
     A product is its parent times one more pair (axis, order >= 1): so one multiplication each
-    computes all of them.
-
-    Parameters
-    ----------
-    parents : int array of shape (D,)
-        Which product is left without the last pair; -1 for the constant product (), which comes
-        first. A parent always comes before its children.
-    axes, orders : int arrays of shape (D,)
-        The last pair; axis -1 and order 0 for the constant product.
-    log_values : float64 array of shape (D,)
-        Logarithms of the eigenvalues.
+    computes all of them. A parent comes before its children, the constant product () first.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from bochner.mercer.products import select_products
     >>> products = select_products([lambda n: n * 1.0, lambda n: n * 1.5], 0.0, 4)
     >>> products.multi_indices()
@@ -55,10 +46,10 @@ class Products:
     array([-1,  0,  0,  0])
     """
 
-    parents: NDArray[np.intp]
-    axes: NDArray[np.intp]
-    orders: NDArray[np.intp]
-    log_values: NDArray[np.float64]
+    parents: NDArray[np.intp]  # which product is left without the last pair; -1 for ()
+    axes: NDArray[np.intp]  # of the last pair; -1 for ()
+    orders: NDArray[np.intp]  # of the last pair; 0 for ()
+    log_values: NDArray[np.float64]  # logarithms of the eigenvalues
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -72,13 +63,16 @@ class Products:
             indices.append(() if parent < 0 else (*indices[parent], (axis, order)))
         return indices
 
-    def degrees(self) -> NDArray[np.intp]:
-        """The sum of the orders of every product."""
-        return self._along(self.orders)
-
     def levels(self) -> NDArray[np.intp]:
         """The number of pairs of every product."""
-        return self._along(np.minimum(self.orders, 1))
+        levels = np.zeros(len(self), np.intp)
+        for index, parent in enumerate(self.parents.tolist()):
+            levels[index] = levels[parent] + 1 if parent >= 0 else 0
+        return levels
+
+    def positions(self, starts: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where the last factors are in tables side by side, that of axis `j` at ``starts[j]``."""
+        return np.where(self.axes >= 0, starts[self.axes] + self.orders, 0)
 
     def n_orders(self, n_axes: int) -> NDArray[np.intp]:
         """How many orders of each axis are used, order 0 included."""
@@ -87,17 +81,7 @@ class Products:
         return highest + 1
 
     def restrict(self, columns: NDArray[np.intp]) -> tuple[Products, NDArray[np.intp]]:
-        """The products `columns` and the parents they need, and where the former are among them.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from bochner.mercer.products import select_products
-        >>> products = select_products([lambda n: n * 1.0], 0.0, 5)
-        >>> fewer, where = products.restrict(np.array([0, 4]))
-        >>> fewer.multi_indices(), where
-        ([(), ((0, 4),)], array([0, 1]))
-        """
+        """The products `columns` with the parents they need, and where the former are in these."""
         needed = np.zeros(len(self), bool)
         needed[columns] = True
         for index in range(len(self) - 1, 0, -1):  # children come after their parents
@@ -128,12 +112,6 @@ class Products:
             and np.all((orders >= 1) & (orders <= _HIGHEST))
         )
 
-    def _along(self, steps: NDArray[np.intp]) -> NDArray[np.intp]:
-        total = np.zeros(len(self), np.intp)
-        for index, parent in enumerate(self.parents.tolist()):
-            total[index] = steps[index] + (total[parent] if parent >= 0 else 0)
-        return total
-
 
 def select_products(costs: Sequence[Cost], base: float, count: int) -> Products:
     r"""The `count` products of largest eigenvalue, without enumerating the others.
@@ -142,21 +120,12 @@ def select_products(costs: Sequence[Cost], base: float, count: int) -> Products:
     predecessor that costs no more: its last pair :math:`(i, n)` with the order lowered, moved to
     the axis before, or removed. A heap that is given the successors of what it yields therefore
     yields all products in order, each once. Ties: lower total degree first, then the one found
-    first.
+    first. Fewer than `count` come back where there are fewer.
 
-    Parameters
-    ----------
-    costs : sequence over the axes
-        :math:`g_j(1), g_j(2), \dots`, positive and increasing, as an array (its length is the
-        number of orders there are) or as a function of the order. Infinite: not available.
-    base : float
-        :math:`\sum_j \log \lambda_{j,0}`, the logarithm of the largest eigenvalue.
-    count : int
-        How many; fewer come back where there are fewer.
-
-    Returns
-    -------
-    Products
+    The costs :math:`g_j(1), g_j(2), \dots` of an axis are positive and increasing, given as an
+    array (its length is the number of orders there are) or as a function of the order; infinite
+    is not available. `base` is :math:`\sum_j \log \lambda_{j,0}`, the logarithm of the largest
+    eigenvalue.
 
     Examples
     --------
@@ -216,20 +185,7 @@ def _as_function(cost: Cost) -> Callable[[int], float]:
 
 
 def geometric_costs(ratios: NDArray[np.float64]) -> list[Callable[[int], float]]:
-    r"""Costs :math:`-n \log B_j` of axes whose eigenvalues are :math:`(1 - B_j) B_j^n`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.mercer.products import geometric_costs
-    >>> first, second = geometric_costs(np.array([np.exp(-1), 0.0]))
-    >>> first(3), second(1)
-    (3.0, inf)
-    """
+    r"""Costs :math:`-n \log B_j` of axes whose eigenvalues are :math:`(1 - B_j) B_j^n`."""
     with np.errstate(divide="ignore"):
         slopes = (-np.log(np.asarray(ratios, np.float64))).tolist()
-    return [_line(slope) for slope in slopes]
-
-
-def _line(slope: float) -> Callable[[int], float]:
-    return lambda order: slope * order
+    return [partial(operator.mul, slope) for slope in slopes]

@@ -12,31 +12,22 @@ from bochner.engine.places import convert, dense, float_dtype, is_host, result_d
 from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import for_each
 from bochner.kernels import StandardKernel
-from bochner.mercer.evaluate import evaluate
+from bochner.mercer.logarithms import products_by_logarithms
 from bochner.mercer.marginals import Marginal, fit_marginals, marginal_costs
-from bochner.mercer.plan import unit_rows
+from bochner.mercer.plan import LIMITS, Levels, unit_rows
 from bochner.mercer.products import Products, is_array, select_products
 
 Floats = NDArray[np.float64]
 
 _FEWEST_NODES, _MOST_NODES = 100, 1000
 _NODES_PER_ORDER = 4
-_LIMIT = -600.0  # below this log F the ratios may overflow
 _TASK = 2**22  # bytes of features that a task writes
 _LONGEST = 512  # rows per task
 
 
 @dataclass(frozen=True, eq=False)
 class SeparablePlan:
-    """All that is needed to compute the features of a row.
-
-    Parameters
-    ----------
-    marginals : tuple of Marginal
-        One per axis.
-    products : Products
-        Over the axes.
-    """
+    """All that is needed to compute the features of a row: a marginal per axis, and products."""
 
     marginals: tuple[Marginal, ...]
     products: Products
@@ -50,21 +41,6 @@ class SeparablePlan:
     def log_values(self) -> Floats:
         """Logarithms of the eigenvalues of the features."""
         return self.products.log_values
-
-    def features(
-        self,
-        X: Any,
-        *,
-        normalize: bool = False,
-        n_threads: int | None = None,
-        memory_budget: int | None = None,
-    ) -> Any:
-        """The features of rows that are not lazy; :func:`~.evaluate.plan_features` takes any.
-
-        Computed in float64 on the host, where the scratch memory is small.
-        """
-        rows = X if is_host(X) else to_numpy(X)
-        return convert(_on_host(rows, self, normalize, n_threads), X, result_dtype(X))
 
     def orders(self) -> list[tuple[tuple[int, int], ...]]:
         """Every feature as its pairs (axis, order >= 1)."""
@@ -87,22 +63,16 @@ class SeparablePlan:
             )
         )
 
+    def features(self, X: Any, normalize: bool, n_threads: int | None, budget: int | None) -> Any:
+        """See :class:`Plan`. In float64 on the host, where the scratch memory is small."""
+        rows = X if is_host(X) else to_numpy(X)
+        return convert(_on_host(rows, self, normalize, n_threads), X, result_dtype(X))
+
 
 def fit_separable(X: NDArray[Any], kernel: StandardKernel, count: int) -> SeparablePlan:
     """The `count` products of the largest eigenvalue, by the quantiles of every column of `X`.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Rows, dense.
-    kernel : kernel object
-        With a `log_profile`, see :mod:`bochner.kernels`.
-    count : int
-        Number of features; fewer come back where the columns have few distinct values.
-
-    Returns
-    -------
-    SeparablePlan
+    Fewer come back where the columns have few distinct values.
 
     Examples
     --------
@@ -123,8 +93,13 @@ def fit_separable(X: NDArray[Any], kernel: StandardKernel, count: int) -> Separa
 
 
 def _on_host(X: Any, plan: SeparablePlan, normalize: bool, n_threads: int | None) -> NDArray[Any]:
+    from bochner.mercer.compiled import product_tile
+
     result = np.empty((X.shape[0], plan.width), float_dtype(X))
     n_orders = plan.products.n_orders(len(plan.marginals))
+    pairs = plan.products.positions(np.concatenate([[0], np.cumsum(n_orders)]))
+    levels = Levels(plan.products, None, pairs)
+    indices = plan.products.parents.astype(np.int32), pairs.astype(np.int32)
 
     def work(rows: slice) -> None:
         block = dense(X[rows])
@@ -133,33 +108,19 @@ def _on_host(X: Any, plan: SeparablePlan, normalize: bool, n_threads: int | None
             logarithm, ratios = axis.ratios(x, int(count))
             ground += logarithm
             tables.append(ratios)
-        far = ground < _LIMIT
+        table = np.ascontiguousarray(np.concatenate(tables, axis=1))
+        values = np.empty((len(table), plan.width))
+        far = ground < LIMITS[8]
         with np.errstate(over="ignore", invalid="ignore"):  # in the rows that are far
-            values = evaluate(plan.products, tables)
+            product_tile(table, *indices, values)
             if not normalize:
                 values *= np.exp(ground)[:, None]
         if far.any():
-            values[far] = _by_logarithms(plan, ground[far], [t[far] for t in tables], normalize)
+            with np.errstate(divide="ignore"):
+                logs, signs = np.log(np.abs(table[far])), np.sign(table[far])
+            values[far] = products_by_logarithms(levels, ground[far], logs, signs, normalize)
         result[rows] = unit_rows(np, values) if normalize else values
 
     height = min(max(16, _TASK // (8 * plan.width)), _LONGEST)
     for_each(work, row_slices(X.shape[0], height), n_threads)
     return result
-
-
-def _by_logarithms(
-    plan: SeparablePlan, ground: Floats, tables: list[Floats], normalize: bool
-) -> Floats:
-    """Features of rows where the product of all ``f_0`` does not fit in float64."""
-    products = plan.products
-    log, sign = np.empty((2, len(ground), len(products)))
-    log[:, 0], sign[:, 0] = 0.0 if normalize else ground, 1.0
-    for index in range(1, len(products)):
-        parent, factor = products.parents[index], tables[products.axes[index]]
-        factor = factor[:, products.orders[index]]
-        with np.errstate(divide="ignore"):
-            log[:, index] = log[:, parent] + np.log(np.abs(factor))
-        sign[:, index] = sign[:, parent] * np.sign(factor)
-    if normalize:
-        log -= log.max(axis=1, keepdims=True)  # the constant product has a finite one
-    return sign * np.exp(log)

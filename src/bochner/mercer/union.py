@@ -1,4 +1,4 @@
-"""Features of several gaussian components together, wherever the rows are.
+"""Features of several Gaussian components together, wherever the rows are.
 
 Every component is a plan of :mod:`bochner.mercer.evaluate`; what comes out of all of them is
 joined by a matrix (an orthogonalised mixture) or by factors (the weighted mixture of the paper).
@@ -43,24 +43,13 @@ _DEVICE_BUDGET = 2**28
 
 @dataclass(frozen=True, eq=False)
 class UnionPlan:
-    """All that is needed to compute the features of a row under a mixture.
+    """All that is needed to compute the features of a row under a mixture."""
 
-    Parameters
-    ----------
-    plans : tuple of GaussianPlan
-        One per component, of which some may have no features.
-    axes : tuple of int arrays
-        Which of the shared axes the axes of each plan are.
-    join : float64 array of shape (D, r) or (D,)
-        What the ``D`` features of all components are multiplied by: a matrix, or a factor each.
-    log_values : float64 array of shape (D,)
-        Logarithms of the eigenvalues of the components' features times the components' weights,
-        in the order of the components.
-    """
-
-    plans: tuple[GaussianPlan, ...]
-    axes: tuple[NDArray[np.intp], ...]
+    plans: tuple[GaussianPlan, ...]  # one per component, of which some may have no features
+    axes: tuple[NDArray[np.intp], ...]  # which of the shared axes the axes of each plan are
+    # What the D features of all components are multiplied by: a matrix (D, r), or factors (D,).
     join: Floats
+    # Of the components' features times the components' weights, in the order of the components.
     log_values: Floats
 
     @property
@@ -76,23 +65,17 @@ class UnionPlan:
             for pairs in plan.orders()
         ]
 
-    def features(
-        self,
-        X: Any,
-        *,
-        normalize: bool = False,
-        n_threads: int | None = None,
-        memory_budget: int | None = None,
-    ) -> Any:
-        """The features of rows that are not lazy; :func:`~.evaluate.plan_features` takes any."""
+    def features(self, X: Any, normalize: bool, n_threads: int | None, budget: int | None) -> Any:
+        """See :class:`Plan`."""
         if is_host(X):
             return _on_host(X, self, normalize, n_threads)
-        return _on_device(detached(X), self, normalize, memory_budget or _DEVICE_BUDGET)
+        return _on_device(detached(X), self, normalize, budget or _DEVICE_BUDGET)
 
     @property
     def enlargement(self) -> float:
         """How much joining enlarges independent errors of the components' features, at most."""
-        return float(np.abs(self.join).max() if self.join.ndim == 1 else _norm(self.join))
+        join = self.join
+        return float(np.abs(join).max() if join.ndim == 1 else np.linalg.norm(join, axis=0).max())
 
     def __bochner_check__(self) -> bool:
         """Whether there is a row of `join` for every feature of the components."""
@@ -107,20 +90,8 @@ def plan_union(
 ) -> UnionPlan:
     r"""The `count` features of the largest eigenvalue times weight of a mixture, joined.
 
-    Parameters
-    ----------
-    mixture : Mixture
-    gamma : float
-        `b` of the kernel.
-    count : int
-        Number of features of the components together. Orthogonalised, fewer may come out: as
-        many as are independent to rounding.
-    kind : {"orthogonal", "weighted"}
-        Whitened by the Gram matrix, or multiplied by :math:`\sqrt{\pi_k}`.
-
-    Returns
-    -------
-    UnionPlan
+    ``"orthogonal"``: whitened by the Gram matrix, so that fewer may come out, as many as are
+    independent to rounding. ``"weighted"``: multiplied by :math:`\sqrt{\pi_k}`.
 
     Examples
     --------
@@ -157,10 +128,6 @@ def plan_union(
     return UnionPlan(tuple(plans), tuple(axes), join, log_values)
 
 
-def _norm(matrix: Floats) -> float:
-    return float(np.linalg.norm(matrix, axis=0).max())
-
-
 def _on_host(X: Any, plan: UnionPlan, normalize: bool, n_threads: int | None) -> NDArray[Any]:
     dtype = float_dtype(X)
     inner = dtype if plan.enlargement <= _SINGLE else np.dtype(np.float64)
@@ -168,7 +135,7 @@ def _on_host(X: Any, plan: UnionPlan, normalize: bool, n_threads: int | None) ->
     result = np.empty((X.shape[0], plan.width), dtype)
 
     def work(rows: slice) -> None:
-        result[rows] = _joined(np, cast(X[rows], inner), plan, join, normalize, n_threads=1)
+        result[rows] = _joined(np, cast(X[rows], inner), plan, join, normalize, None)
 
     height = max(16, _TASK // (inner.itemsize * len(plan.join)))
     for_each(work, row_slices(X.shape[0], height), n_threads)
@@ -182,15 +149,15 @@ def _on_device(X: Any, plan: UnionPlan, normalize: bool, budget: int) -> Any:
 
     def batch(rows: Any) -> Any:
         rows = cast(rows, inner)
-        return cast(_joined(xp, rows, plan, join, normalize, memory_budget=budget), dtype)
+        return cast(_joined(xp, rows, plan, join, normalize, budget), dtype)
 
     return map_batches(batch, X, budget // (24 * len(plan.join)))
 
 
 def _joined(
-    xp: Any, rows: Any, plan: UnionPlan, join: Any, normalize: bool, **options: Any
+    xp: Any, rows: Any, plan: UnionPlan, join: Any, normalize: bool, budget: int | None
 ) -> Any:
-    parts = [each.features(rows, **options) for each in plan.plans if each.width]
+    parts = [each.features(rows, False, 1, budget) for each in plan.plans if each.width]
     features = xp.concat(parts, axis=1) if len(parts) > 1 else parts[0]
     features = features * join[None, :] if join.ndim == 1 else features @ join
     return unit_rows(xp, features) if normalize else features

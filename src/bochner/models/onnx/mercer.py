@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,8 @@ def _gaussian(graph: Graph, x: str, plan: GaussianPlan, normalize: bool) -> str:
     rank[axes] = np.arange(len(axes))
     table = _hermite_ratios(graph, Z, plan, axes, int(n_orders.max(initial=1)))
     pairs = plan.products.orders * len(axes) + rank[plan.products.axes]
-    return _products(graph, logarithm, table, Levels(plan, pairs), normalize)
+    levels = Levels(plan.products, plan.columns, pairs)
+    return _products(graph, logarithm, table, levels, normalize)
 
 
 def _hermite_ratios(graph: Graph, Z: str, plan: GaussianPlan, axes: Any, highest: int) -> str:
@@ -83,9 +83,8 @@ def _separable(graph: Graph, x: str, plan: SeparablePlan, normalize: bool) -> st
         ground = graph.take(values, [0])
         tables.append(graph("Div", values, ground))
         logarithms.append(graph("Add", top, graph("Log", ground)))
-    starts = np.concatenate([[0], np.cumsum(n_orders)])
-    pairs = np.where(products.axes >= 0, starts[products.axes] + products.orders, 0)
-    levels = Levels(SimpleNamespace(products=products, columns=None), pairs)  # type: ignore[arg-type]
+    pairs = products.positions(np.concatenate([[0], np.cumsum(n_orders)]))
+    levels = Levels(products, None, pairs)
     logarithm = graph.sum(graph.concatenate(logarithms))
     return _products(graph, logarithm, graph.concatenate(tables), levels, normalize)
 
