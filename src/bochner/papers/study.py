@@ -7,8 +7,10 @@ versions that say *about* are estimates from single cells.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bochner.data.download import obtain
 from bochner.records.cells import Cell, Result
@@ -166,3 +168,10 @@ def grid(
         for seed in range(request.seeds)
         for method, width in columns
     ]
+
+
+def timed_result(
+    cell: Cell, score: float, fit: float, start: float, details: dict[str, Any]
+) -> Result:
+    """A result with the seconds since `start`, a time of ``time.perf_counter()``."""
+    return Result(cell, score, round(fit, 4), round(time.perf_counter() - start, 2), details)

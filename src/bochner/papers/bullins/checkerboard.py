@@ -1,4 +1,4 @@
-"""Figures 1b and 1c: fields on the sphere, learned harmonics and kernel machines."""
+"""Figures 1b and 1c: fields on the sphere, learned harmonics and kernel SVMs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from numpy.typing import NDArray
 
 from bochner.data.local import LocalDataset
 from bochner.data.toys import checkerboard_sphere
-from bochner.models.linear_machine import TWO_CLASSES
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS
-from bochner.papers.bullins.kernel_svm import (
-    arccosine_kernel,
-    measure_gaussian_svm,
-    measure_svm,
-)
 from bochner.papers.groups import Groups, detail
+from bochner.papers.kernel_svm import Kernel, arccosine_kernel
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section, Value
 
@@ -33,7 +28,7 @@ PUBLISHED: dict[str, tuple[Value, str | Value]] = {
     OURS: (Value("99.1", 99.1), Value("29", 29)),
     ARCCOSINE_SVM: (Value("95.1", 95.1), ""),
 }
-PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))  # C of the kernel machines
+PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))  # C of the kernel SVMs
 HARMONICS, SHOWN = 100, 3
 
 
@@ -52,7 +47,6 @@ EXPERIMENT = common.Experiment(
     name="checkerboard",
     load=_load,
     make_map=harmonic_features,
-    model=TWO_CLASSES,
     multiples=common.NARROW_MULTIPLES,
     widths=(HARMONICS,),
     kernel_svms=(ARCCOSINE_SVM, RBF_SVM),
@@ -64,9 +58,11 @@ EXPERIMENT = common.Experiment(
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
     if cell.method == RBF_SVM:
-        return measure_gaussian_svm(EXPERIMENT, cell, common.NARROW_MULTIPLES, PENALTIES)
+        multiples = common.NARROW_MULTIPLES
+        return common.measure_gaussian_svm(EXPERIMENT, cell, multiples, PENALTIES)
     if cell.method == ARCCOSINE_SVM:
-        return measure_svm(EXPERIMENT, cell, {1.0: arccosine_kernel}, PENALTIES)
+        kernels: dict[float, Kernel] = {1.0: lambda gram: gram}
+        return common.measure_svm(EXPERIMENT, cell, arccosine_kernel, kernels, PENALTIES)
     return common.measure_features(EXPERIMENT, cell)
 
 
@@ -82,11 +78,9 @@ def sections(results: Sequence[Result]) -> list[Section]:
             (method, groups.mean(*key), harmonics, common.fit_value(groups, *key), *published)
         )
     claims = (
+        groups.compare("learned harmonics do better than the arc-cosine SVM", OURS, ARCCOSINE_SVM),
         groups.compare(
-            "learned harmonics do better than the arc-cosine machine", OURS, ARCCOSINE_SVM
-        ),
-        groups.compare(
-            "they do better than a tuned Gaussian machine (not in the paper)", OURS, RBF_SVM
+            "they do better than a tuned Gaussian SVM (not in the paper)", OURS, RBF_SVM
         ),
     )
     over = common.over(groups, results)
@@ -95,7 +89,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             f"Checkerboard on the sphere: test accuracy in percent, {over}",
             tuple(rows),
             (
-                "harmonics: distinct ones, one column each. Kernel machines: C, and gamma of the"
+                "harmonics: distinct ones, one column each. Kernel SVMs: C, and gamma of the"
                 " RBF, chosen on held-out rows; their fit includes the choice.",
             ),
             claims=claims,
@@ -108,13 +102,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def picture(seed: int) -> Figure:
-    """The decision on the sphere, and the features that weigh most in it.
-
-    Parameters
-    ----------
-    seed : int
-        Of the rows, and of the game.
-    """
+    """The decision on the sphere, and the features that weigh most in it."""
     from bochner.plots.sphere import harmonic_on_sphere
 
     data = EXPERIMENT.load(TASKS[0], seed)

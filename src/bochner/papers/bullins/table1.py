@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from bochner.data.local import PAIRS, LocalDataset, load_pair
-from bochner.models.linear_machine import HELD_OUT, TWO_CLASSES
+from bochner.linear.splits import HELD_OUT
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups
-from bochner.papers.study import Study, Version
+from bochner.papers.study import Version
 from bochner.records.cells import Result
 from bochner.records.sections import Row, Section, Series, chart, value
 
@@ -72,8 +71,6 @@ def _load(task: str, seed: int) -> LocalDataset:
 EXPERIMENT = common.Experiment(
     name="table1",
     load=_load,
-    make_map=common.margin_features,
-    model=TWO_CLASSES,
     multiples=common.WIDE_MULTIPLES,
     widths=(100, 500, 1000),
     random_widths=(100, 500, 1000, 5000),
@@ -173,17 +170,14 @@ def _summary(groups: Groups) -> list[str]:
     return lines
 
 
-TABLE1 = Study(
+TABLE1 = common.make_study(
+    EXPERIMENT,
+    sections,
     name="bullins-table1",
-    paper=common.PAPER,
     item="Table 1",
     summary="learned and random features on eight pairs of classes",
     tasks=tuple(PAIRS),
     files={name: (file,) for name, (file, _, _) in PAIRS.items()},
     full=Version(3, "about 4 h"),
     quick=Version(1, "25 s", "1000 training rows, 100 columns, one seed"),
-    collect=partial(common.collect, EXPERIMENT),
-    measure=partial(common.measure_features, EXPERIMENT),
-    sections=sections,
-    widths="columns",
 )

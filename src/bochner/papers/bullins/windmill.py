@@ -1,4 +1,4 @@
-"""Figure 1a: bent arms in the plane, learned and random frequencies, and gaussian machines."""
+"""Figure 1a: bent arms in the plane, learned and random frequencies, and Gaussian SVMs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import numpy as np
 import bochner
 from bochner.data.local import LocalDataset
 from bochner.data.toys import windmill
-from bochner.models.linear_machine import TWO_CLASSES
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS, RANDOM
-from bochner.papers.bullins.kernel_svm import measure_gaussian_svm
 from bochner.papers.groups import Groups
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section, Series, chart, value
@@ -23,12 +21,12 @@ from bochner.records.sections import Row, Section, Series, chart, value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Accuracy in percent by frequencies, 2000 rows to train and 50000 to test; then of the gaussian
+# Accuracy in percent by frequencies, 2000 rows to train and 50000 to test; then of the Gaussian
 # support vector machine.
 PUBLISHED, PUBLISHED_RBF = {100: 98.6, 300: 99.1, 1000: 99.3}, 92.1
 
 TASKS: dict[str, Callable[..., Any]] = {
-    # twisted so that the gaussian machine at the median distance has the paper's 92.1
+    # twisted so that the Gaussian SVM at the median distance has the paper's 92.1
     "calibrated": partial(windmill, arms=2, twist=0.65),
     "W2": partial(windmill, arms=2),
     "W4": partial(windmill, arms=4),
@@ -51,7 +49,6 @@ EXPERIMENT = common.Experiment(
     name="windmill",
     load=_load,
     make_map=gradient_features,
-    model=TWO_CLASSES,
     multiples=common.NARROW_MULTIPLES[3:],
     widths=(30, 100, 300, 1000),  # frequencies
     quick_widths=(30,),
@@ -68,7 +65,7 @@ def measure(cell: Cell) -> Result:
     """Measure one cell."""
     if cell.width is not None:
         return common.measure_features(EXPERIMENT, cell)
-    return measure_gaussian_svm(EXPERIMENT, cell, (SVMS[cell.method],), (1.0,))
+    return common.measure_gaussian_svm(EXPERIMENT, cell, (SVMS[cell.method],), (1.0,))
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -95,11 +92,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
         " windmill has no formula. 'calibrated' has two arms, twisted so that this baseline comes"
         " out; W2 and W4 are twisted more, with 2 and 4 arms."
     )
-    better = "learned frequencies do better than the Gaussian machine at the median distance"
+    better = "learned frequencies do better than the Gaussian SVM at the median distance"
     claims = (
         groups.compare(better, OURS, RBF_MEDIAN),
         groups.compare(
-            "they do better than the same machine at a quarter of it (not in the paper)",
+            "they do better than the same SVM at a quarter of it (not in the paper)",
             OURS,
             RBF_QUARTER,
         ),
@@ -123,28 +120,15 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 def _chart_section(results: Sequence[Result], task: str) -> Section:
     by_frequencies = Groups(results, lambda result: result.cell.width and result.cell.width // 2)
-    theirs = Series(
-        "paper ours",
-        tuple(PUBLISHED),
-        tuple(PUBLISHED.values()),
-        published=True,
-        subject=OURS,
-    )
+    frequencies, accuracies = zip(*PUBLISHED.items(), strict=True)
+    theirs = Series("paper ours", frequencies, accuracies, published=True, subject=OURS)
     curves = [*by_frequencies.curves(task, methods=(RANDOM, OURS)), theirs]
     drawn = chart("frequencies", "accuracy in percent", curves, log_x=True)
     return Section(f"windmill {task}", chart=drawn)
 
 
 def picture(task: str, seed: int) -> Figure:
-    """Dual weights, potential and decisions at three stages of one game.
-
-    Parameters
-    ----------
-    task : str
-        Which windmill.
-    seed : int
-        Of its rows, and of the game.
-    """
+    """Dual weights, potential and decisions at three stages of one game."""
     from bochner.plots.margin import Panel, rounds_figure
 
     data = EXPERIMENT.load(task, seed)

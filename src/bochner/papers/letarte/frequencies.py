@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
-from bochner.models.linear_machine import hinge_path
+from bochner.linear import SquaredHingeClassifier
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.letarte import common, svm
 from bochner.papers.study import Request, Runner, Study, Version, grid
@@ -53,9 +53,17 @@ def measure(cell: Cell) -> Result:
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
     start = time.perf_counter()
-    tuned, strength = tune_path(_maps(cell, split), split, cell.setting("gamma"))
-    details = {POSTERIORS[cell.method][1]: strength} if cell.method in POSTERIORS else None
+    tuned = common.tune(_maps(cell, split), split, cell.setting("gamma"), squared_hinge_path)
+    details = {POSTERIORS[cell.method][1]: tuned.strength} if cell.method in POSTERIORS else None
     return common.as_result(cell, split, tuned, start, details=details)
+
+
+def squared_hinge_path(features: Any, y: NDArray[np.int64]) -> Iterator[SquaredHingeClassifier]:
+    """The same squared hinge as LIBLINEAR's, with an intercept that is not penalised.
+
+    Fast also with very many columns.
+    """
+    return SquaredHingeClassifier().path(features, y, common.PENALTIES)
 
 
 def _maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
@@ -88,59 +96,6 @@ def _losses(task: str, seed: int, max_train: int | None, gamma: float, candidate
         random_state=seed,
     )
     return posterior.fit(split.X_train, split.y_train)
-
-
-def tune_path(
-    feature_maps: Iterator[tuple[float, Any]],
-    split: common.Split,
-    gamma: float,
-    penalties: Sequence[float] = common.PENALTIES,
-    block: int = 2000,
-) -> tuple[common.Tuned, float]:
-    """The map and the C that are best on validation rows, for maps of very many columns.
-
-    The same squared hinge as LIBLINEAR's, at its optimum, but with an intercept that is not
-    penalised. Of equally good ones the first map, then the smallest C, is taken.
-
-    Parameters
-    ----------
-    feature_maps : iterator of (float, fitted map)
-        Maps, each with the strength it was made with.
-    split, gamma, penalties
-        As for :func:`~bochner.papers.letarte.common.tune_linear`.
-    block : int, default=2000
-        Test rows whose features are there at a time.
-
-    Returns
-    -------
-    tuned : Tuned
-        What was chosen and how it does.
-    strength : float
-        That of the map chosen.
-    """
-    best: tuple[float, float, float, float, Any, Any] | None = None
-    signs = split.y_train.astype(np.float64)[:, None]
-    for strength, feature_map in feature_maps:
-        features = np.asarray(feature_map.transform(split.X_train), dtype=np.float32)
-        valid = np.asarray(feature_map.transform(split.X_valid), dtype=np.float32)
-        for C, linear in zip(penalties, hinge_path(features, signs, penalties), strict=True):
-            error = _wrong(linear(valid), split.y_valid)
-            if best is None or error < best[0]:
-                train_error = _wrong(linear(features), split.y_train)
-                best = error, C, strength, train_error, feature_map, linear
-    assert best is not None, "there are no maps"
-    error, C, strength, train_error, feature_map, linear = best
-    n = len(split.y_test)
-    wrong = [
-        _wrong(linear(np.asarray(feature_map.transform(split.X_test[rows]))), split.y_test[rows])
-        * len(split.y_test[rows])
-        for rows in (slice(start, start + block) for start in range(0, n, block))
-    ]
-    return common.Tuned(gamma, C, error, sum(wrong) / n, train_error), strength
-
-
-def _wrong(decisions: NDArray[Any], y: NDArray[np.int64]) -> float:
-    return float(np.mean(np.where(decisions[:, 0] > 0, 1, -1) != y))
 
 
 def sections(results: Sequence[Result]) -> list[Section]:

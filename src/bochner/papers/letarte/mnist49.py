@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from bochner.fourier.features import FourierFeatures
@@ -59,12 +59,11 @@ def measure(cell: Cell) -> Result:
     """Measure one cell."""
     split = draw_split(cell.task, cell.seed, cell.max_train or TRAIN_ROWS)
     start = time.perf_counter()
-    gamma = cell.setting("gamma")
-    tuned, fit = [], 0.0
-    for fitted, seconds in _fitted_maps(cell, split):
-        fit += seconds
-        tuned.append(common.tune_linear(fitted, split, gamma, cell.seed))
-    return common.as_result(cell, split, min(tuned, key=lambda each: each.valid_error), start, fit)
+    maps = list(_fitted_maps(cell, split))
+    fit = time.perf_counter() - start
+    path = partial(common.liblinear_path, seed=cell.seed)
+    tuned = common.tune(maps, split, cell.setting("gamma"), path)
+    return common.as_result(cell, split, tuned, start, fit)
 
 
 @lru_cache(maxsize=1)
@@ -73,32 +72,27 @@ def draw_split(task: str, seed: int, n_train: int) -> common.Split:
     return common.pool_split(common.load_rows(task), seed, n_train, VALID_ROWS, TEST_ROWS)
 
 
-def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[Any, float]]:
-    """The maps of a cell, one for each strength, and the seconds that each took."""
+def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
+    """The maps of a cell, one for each strength."""
     X, y = split.X_train, split.y_train
     settings: dict[str, Any] = {
         "n_components": cell.width,
         "gamma": cell.setting("gamma"),
         "random_state": cell.seed,
     }
-    start = time.perf_counter()
     if cell.method == RANDOM:
-        fitted = FourierFeatures(sampling="iid", **settings).fit(X, y)
-        yield fitted, time.perf_counter() - start
+        yield 0.0, FourierFeatures(sampling="iid", **settings).fit(X, y)
         return
     posterior, name, strengths = POSTERIORS[cell.method]
     settings |= posterior
     if "support" in posterior:
         for strength in strengths:
-            fitted = PosteriorFourierFeatures(**(settings | {name: strength})).fit(X, y)
-            yield fitted, time.perf_counter() - start
-            start = time.perf_counter()
+            yield strength, PosteriorFourierFeatures(**settings, **{name: strength}).fit(X, y)
         return
     # The losses are computed once; every posterior follows from them.
     base = PosteriorFourierFeatures(n_candidates=CANDIDATES, **settings).fit(X, y)
     for strength in strengths:
-        yield base.with_posterior(**{name: strength}), time.perf_counter() - start
-        start = time.perf_counter()
+        yield strength, base.with_posterior(**{name: strength})
 
 
 def sections(results: Sequence[Result]) -> list[Section]:

@@ -17,7 +17,7 @@ from bochner.images.patches import extract_patches, normalize_patches
 from bochner.papers.groups import Groups, detail, score
 from bochner.papers.mukuta import networks
 from bochner.papers.mukuta.networks import MERCER, METHODS, OPTIMIZED
-from bochner.papers.study import Request, Runner, grid
+from bochner.papers.study import Request, Runner, grid, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section
 
@@ -42,7 +42,7 @@ def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) ->
     network, fit = networks.fitted(cell, X, networks.QUANTILE, budget)
     patches, maps = last_features(network, X[:IMAGES])
     details = {"maps": off_diagonal(maps)}
-    return networks.as_result(cell, off_diagonal(patches), fit, start, details)
+    return timed_result(cell, off_diagonal(patches), fit, start, details)
 
 
 def last_features(

@@ -28,7 +28,7 @@ from bochner.papers.mukuta.feature_maps import (
     make_map,
     timed_fit,
 )
-from bochner.papers.study import Request, Runner, Study, Version, grid
+from bochner.papers.study import Request, Runner, Study, Version, grid, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section
 
@@ -141,8 +141,7 @@ def measure_error(cell: Cell, sample: Callable[[], Sample]) -> Result:
         details["certified"] = relative_gram_bound(features, r)
     if cell.method == MERCER:
         details["predicted"] = predicted_residual(feature_map.eigenvalues_)
-    error = spectral_error(drawn.gram, features)
-    return Result(cell, error, round(fit, 4), round(time.perf_counter() - start, 2), details)
+    return timed_result(cell, spectral_error(drawn.gram, features), fit, start, details)
 
 
 def error_sections(

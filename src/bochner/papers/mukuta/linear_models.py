@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from sklearn.linear_model import Ridge
 
 from bochner.data.local import LocalDataset, load_local, load_regression, load_yearmsd
-from bochner.linear.squared_hinge import solve_squared_hinge
+from bochner.linear import solve_squared_hinge
+from bochner.linear.scoring import MEASURES, Measure
 from bochner.papers.groups import Groups, detail, percent
 from bochner.papers.mukuta.feature_maps import (
     MERCER,
@@ -31,7 +32,7 @@ from bochner.papers.mukuta.feature_maps import (
     timed_fit,
 )
 from bochner.papers.mukuta.gram_error import QUICK_ROWS, QUICK_WIDTHS, WIDTHS, make_study
-from bochner.papers.study import Request, Runner, Study, grid
+from bochner.papers.study import Request, Runner, Study, grid, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, value
 from bochner.records.statistics import format_mean, is_noise, mean_and_error
@@ -72,73 +73,66 @@ def measure(cell: Cell) -> Result:
     if method == CHOSEN:
         method = _choose_density(cell, X, y)
         details["gaussians"] = CANDIDATES[method]
-    decisions, fit = _decisions(method, cell, X, y, X_test)
+    predictions, fit = _predictions(method, cell, X, y, X_test)
     if cell.task in NUMBERS:
-        details["MSE"] = float(np.mean((decisions - y_test) ** 2))
-        score = 1 - details["MSE"] / float(np.var(y_test))
-    else:
-        right = np.where(decisions > 0, 1, -1) == y_test
-        score = float(right.mean())
-        if cell.task not in TEST_SHARE:
-            # All seeds share these test rows. Ten seeds divide them among themselves: over such
-            # parts a standard error has the noise of the test rows in it.
-            details[PART] = float(right[cell.seed % PARTS :: PARTS].mean())
-    return Result(cell, score, round(fit, 4), round(time.perf_counter() - start, 2), details)
+        details["MSE"] = float(np.mean((predictions - y_test) ** 2))
+    elif cell.task not in TEST_SHARE:
+        # All seeds share these test rows. Ten seeds divide them among themselves: over such
+        # parts a standard error has the noise of the test rows in it.
+        correct = predictions == y_test
+        details[PART] = float(correct[cell.seed % PARTS :: PARTS].mean())
+    score = _measure_of(cell.task).score(y_test, predictions)
+    return timed_result(cell, score, fit, start, details)
+
+
+def _measure_of(task: str) -> Measure:
+    return MEASURES["R2" if task in NUMBERS else "accuracy"]
 
 
 def _choose_density(cell: Cell, X: NDArray[Any], y: NDArray[Any]) -> str:
     """The candidate that does best on the last of the training rows, which are in random order."""
     n = len(y) - round(HELD_OUT * len(y))
-    scores = {}
-    for method in CANDIDATES:
-        decisions, _ = _decisions(method, cell, X[:n], y[:n], X[n:])
-        scores[method] = (
-            -float(np.mean((decisions - y[n:]) ** 2))
-            if cell.task in NUMBERS
-            else float(np.mean(np.where(decisions > 0, 1, -1) == y[n:]))
-        )
-    return max(scores, key=lambda method: scores[method])
+
+    def held_out_score(method: str) -> float:
+        predictions, _ = _predictions(method, cell, X[:n], y[:n], X[n:])
+        return _measure_of(cell.task).score(y[n:], predictions)
+
+    return max(CANDIDATES, key=held_out_score)
 
 
-def _decisions(
+def _predictions(
     method: str,
     cell: Cell,
     X: NDArray[Any],
     y: NDArray[Any],
     X_test: NDArray[Any],
     block: int = 5000,
-) -> tuple[Float, float]:
-    """Values of the linear model at test rows, and the seconds of the map's fit."""
+) -> tuple[NDArray[Any], float]:
+    """What the linear model says of test rows, and the seconds of the map's fit."""
     classes = cell.task in CLASSES
     feature_map = make_map(method, cell.width, 1 / (2 * X.shape[1]), cell.seed)
     # The paper estimates densities from few rows. Landmarks come from all.
     rows = X[: DENSITY_ROWS[classes]] if method in MERCER_MAPS else X
     fit = timed_fit(feature_map, rows)
-    coefficients = _trained(np.asarray(feature_map.transform(X)), y, classes)
+    coefficients = _coefficients(np.asarray(feature_map.transform(X)), y, classes)
     parts = [
         np.asarray(feature_map.transform(X_test[start : start + block])) @ coefficients
         for start in range(0, len(X_test), block)
     ]
-    return np.concatenate(parts), fit
+    decisions = np.concatenate(parts)
+    return np.where(decisions > 0, 1, -1) if classes else decisions, fit
 
 
-def _trained(features: NDArray[Any], y: NDArray[Any], classes: bool) -> Float:
-    """Coefficients of the linear model on top."""
+def _coefficients(features: NDArray[Any], y: NDArray[Any], classes: bool) -> Float:
+    """Of the linear model on top, which has no intercept in the paper: not our own head."""
     if not classes:
-        return ridge(features, y, RIDGE)
+        model = Ridge(alpha=RIDGE, fit_intercept=False, solver="cholesky")
+        return np.asarray(model.fit(features, y).coef_)
     # The minimiser of LIBLINEAR's squared hinge without a bias, its default, found faster.
-    model = solve_squared_hinge(
+    solution = solve_squared_hinge(
         features.astype(np.float32), y.astype(np.float64), PENALTY, fit_intercept=False, tol=1e-5
     )
-    return np.asarray(model.coefficients, dtype=np.float64)[:, 0]
-
-
-def ridge(features: NDArray[Any], y: NDArray[Any], strength: float) -> Float:
-    """The minimiser of ``|features w - y|^2 + strength |w|^2``, without an intercept."""
-    gram = features.T @ features
-    gram.flat[:: len(gram) + 1] += strength
-    solution: Float = linalg.solve(gram, features.T @ y, assume_a="pos", overwrite_a=True)
-    return solution
+    return np.asarray(solution.coefficients, dtype=np.float64)[:, 0]
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,6 @@ is computed where they are.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,17 +17,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from bochner.data.local import LocalDataset, load_images
-from bochner.engine.places import convert, is_host, namespace, to_numpy
+from bochner.engine.summaries import rows_at
 from bochner.images.layers import ARCHITECTURES, Layer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.optimized import OptimizedMap
-from bochner.linear.squared_hinge import squared_hinge_path
-from bochner.models.linear_machine import principal_directions
+from bochner.linear import SquaredHingeClassifier
+from bochner.linear.heads import choose_penalty
+from bochner.linear.scoring import MEASURES
+from bochner.linear.splits import hold_out
 from bochner.papers.mukuta.feature_maps import PAPER
-from bochner.papers.study import Study, Version
+from bochner.papers.study import Study, Version, timed_result
 from bochner.records.cells import Cell, Result
 
 OPTIMIZED, RANDOM, NYSTROEM, MERCER = "optimized", "random", "Nystroem", "Mercer"
@@ -42,9 +42,6 @@ PATCHES = 300_000
 # of the quick versions, which have `max_train` images
 QUICK_IMAGES, QUICK_PATCHES, QUICK_MAP = 600, 20_000, OptimizedMap(5_000, 20)
 HELD_OUT = 6  # one of so many training images chooses
-CLASSES = 10
-TOLERANCE = 1e-4  # of the gradient; more digits do not change which class wins
-PATIENCE = 2  # penalties in a row that do worse on the held-out images end the path
 GIBIBYTE = 2**30
 
 
@@ -84,21 +81,33 @@ def measure_accuracy(
     start = time.perf_counter()
     data = load_part(dataset_of(cell.task), cell.max_train, cell.seed)
     X, X_test = place(data.X_train, device), place(data.X_test, device)
+    y = data.y_train
+    kept, held = hold_out(y, cell.seed, classes=False, n_held=len(y) // HELD_OUT)
+    head = SquaredHingeClassifier()
     best: _Choice | None = None
     for quantile in quantiles:
         network, fit = fitted(cell, X, quantile, budget)
         begin = _clock(X)
         features = network.transform(X)
         seconds = _clock(X) - begin
-        C, held_score = choose_penalty(features, data.y_train, cell.seed)
-        choice = _Choice(held_score, C, quantile, fit, seconds, network, features)
+        choice = choose_penalty(
+            head,
+            rows_at(features, kept),
+            y[kept],
+            rows_at(features, held),
+            y[held],
+            MEASURES["accuracy"],
+            Cs=PENALTIES,
+        )
         if best is None or choice.score > best.score:
-            best = choice
+            # C weighs a sum over the rows: scaled to the number of all images.
+            C = choice.C * len(kept) / len(y)
+            best = _Choice(choice.score, C, quantile, fit, seconds, network, features)
     assert best is not None
     begin = _clock(X)
     features_test = best.network.transform(X_test)
     seconds = best.seconds + _clock(X) - begin
-    predicted = train(best.features, data.y_train, [best.C])[0](features_test)
+    (model,) = head.path(best.features, y, [best.C])
     details = {
         "C": best.C,
         "held out": best.score,
@@ -106,7 +115,8 @@ def measure_accuracy(
         "columns": float(best.features.shape[1]),
         "transform": round(seconds, 3),
     }
-    return as_result(cell, float(np.mean(predicted == data.y_test)), best.fit, start, details)
+    score = float(np.mean(model.predict(features_test) == data.y_test))
+    return timed_result(cell, score, best.fit, start, details)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,74 +206,6 @@ def fitted(
     return network, _clock(X) - start
 
 
-@dataclass(frozen=True, eq=False)
-class Classifier:
-    """Linear functions, one per class; the largest wins."""
-
-    coefficients: Any
-    intercepts: Any
-
-    def __call__(self, features: Any) -> NDArray[np.int64]:
-        """The classes of rows."""
-        values = features @ convert(self.coefficients, features)
-        values = values + convert(self.intercepts, features)
-        return np.asarray(to_numpy(namespace(features).argmax(values, axis=1)))
-
-
-def train(features: Any, y: NDArray[Any], penalties: Sequence[float]) -> list[Classifier]:
-    """Support vector machines for every class against the others, for several penalties."""
-    signs = convert(np.where(y[:, None] == np.arange(CLASSES), 1.0, -1.0), features)
-    turn = None
-    if is_host(features) and features.shape[1] > len(features) / 3:
-        # So many columns of few rows are almost combinations of fewer.
-        turn = principal_directions(features)
-        features = (features @ turn).astype(features.dtype)
-    with warnings.catch_warnings():
-        # the largest penalties are judged by their score like all others
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        solutions = squared_hinge_path(
-            features,
-            signs,
-            penalties,
-            tol=TOLERANCE,
-            method="auto" if turn is not None else "conjugate",
-        )
-    return [
-        Classifier(
-            solution.coefficients if turn is None else turn @ solution.coefficients,
-            solution.intercepts,
-        )
-        for solution in solutions
-    ]
-
-
-def choose_penalty(
-    features: Any, y: NDArray[Any], seed: int, penalties: Sequence[float] = PENALTIES
-) -> tuple[float, float]:
-    """The penalty that does best on a part of the images that was held out, and its score.
-
-    The penalties are tried upwards, until some in a row do worse. The one returned is scaled
-    to the number of all images: it weighs a sum over them.
-    """
-    order = np.random.RandomState(seed).permutation(len(y))
-    n_held = len(y) // HELD_OUT
-    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
-    xp = namespace(features)
-    rows, others = (
-        xp.take(features, convert(index, features, xp.int64), axis=0) for index in (kept, held)
-    )
-    scores: list[float] = []
-    worse = 0
-    for part in (penalties[start : start + 2] for start in range(0, len(penalties), 2)):
-        for classifier in train(rows, y[kept], part):
-            scores.append(float(np.mean(classifier(others) == y[held])))
-            worse = worse + 1 if scores[-1] < max(scores) else 0
-        if worse >= PATIENCE:
-            break
-    best = int(np.argmax(scores))
-    return penalties[best] * len(kept) / len(y), scores[best]
-
-
 def _clock(X: Any) -> float:
     """The time, after everything that was asked of the device is done."""
     if not isinstance(X, np.ndarray):
@@ -272,10 +214,3 @@ def _clock(X: Any) -> float:
         if X.is_cuda:
             torch.cuda.synchronize()
     return time.perf_counter()
-
-
-def as_result(
-    cell: Cell, score: float, fit: float, start: float, details: dict[str, float]
-) -> Result:
-    """A result with the seconds since `start`."""
-    return Result(cell, score, round(fit, 3), round(time.perf_counter() - start, 2), details)
