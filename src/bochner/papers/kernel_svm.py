@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 
+from bochner.engine.rowwise import row_slices
+
 Matrix = NDArray[np.float64]
 Pairwise = Callable[[Any, Any], Matrix]
 Kernel = Callable[[Matrix], Matrix]
@@ -75,8 +77,8 @@ def fit_svm(
     svm = _svm(C).fit(kernel(pairwise(X, X)), y)
 
     def predict(rows: Any) -> NDArray[Any]:
-        blocks = (rows[start : start + block] for start in range(0, rows.shape[0], block))
-        return np.concatenate([svm.predict(kernel(pairwise(part, X))) for part in blocks])
+        parts = (rows[part] for part in row_slices(rows.shape[0], block))
+        return np.concatenate([svm.predict(kernel(pairwise(part, X))) for part in parts])
 
     return predict
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bochner.data.local import LocalDataset
 from bochner.data.toys import checkerboard_sphere
+from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS
 from bochner.papers.groups import Groups, detail
@@ -32,13 +33,6 @@ PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))  # C of the kernel SVMs
 HARMONICS, SHOWN = 100, 3
 
 
-def harmonic_features(**parameters: Any) -> Any:
-    """The learned map."""
-    from bochner.margin.sphere.features import MarginHarmonicFeatures
-
-    return MarginHarmonicFeatures(**parameters)
-
-
 def _load(task: str, seed: int) -> LocalDataset:
     return common.draw_rows(task, checkerboard_sphere, seed)
 
@@ -46,7 +40,7 @@ def _load(task: str, seed: int) -> LocalDataset:
 EXPERIMENT = common.Experiment(
     name="checkerboard",
     load=_load,
-    make_map=harmonic_features,
+    make_map=MarginHarmonicFeatures,
     multiples=common.NARROW_MULTIPLES,
     widths=(HARMONICS,),
     kernel_svms=(ARCCOSINE_SVM, RBF_SVM),
@@ -71,17 +65,16 @@ def sections(results: Sequence[Result]) -> list[Section]:
     groups = Groups(results)
     rows: list[Row] = [("method", "accuracy", "harmonics", "fit s", "paper", "paper's harmonics")]
     for key in groups:
-        method = key[1]
+        method, accuracy, seconds = key[1], groups.mean(*key), common.fit_value(groups, *key)
         harmonics = groups.mean(*key, detail("columns"), ".1f") if method == OURS else ""
-        published = PUBLISHED.get(method, ("", ""))
-        rows.append(
-            (method, groups.mean(*key), harmonics, common.fit_value(groups, *key), *published)
-        )
-    claims = (
-        groups.compare("learned harmonics do better than the arc-cosine SVM", OURS, ARCCOSINE_SVM),
-        groups.compare(
-            "they do better than a tuned Gaussian SVM (not in the paper)", OURS, RBF_SVM
-        ),
+        rows.append((method, accuracy, harmonics, seconds, *PUBLISHED.get(method, ("", ""))))
+    others = {
+        ARCCOSINE_SVM: "the arc-cosine SVM",
+        RBF_SVM: "a tuned Gaussian SVM (not in the paper)",
+    }
+    claims = tuple(
+        groups.compare(f"learned harmonics do better than {text}", OURS, other)
+        for other, text in others.items()
     )
     over = common.over(groups, results)
     return [
@@ -107,7 +100,7 @@ def picture(seed: int) -> Figure:
 
     data = EXPERIMENT.load(TASKS[0], seed)
     X, y = data.X_train[: common.PICTURE_ROWS], data.y_train[: common.PICTURE_ROWS]
-    learned = harmonic_features(n_components=HARMONICS, random_state=seed).fit(X, y)
+    learned = MarginHarmonicFeatures(n_components=HARMONICS, random_state=seed).fit(X, y)
     model = common.picture_model(learned.transform(X), y)
     heaviest = np.argsort(-np.abs(model.coef_[0]))[:SHOWN]
     functions = [partial(common.decide, learned, model)]

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-import bochner
 from bochner.data.local import LocalDataset
 from bochner.fourier.bandwidth import median_distance
 from bochner.fourier.features import FourierFeatures
@@ -24,6 +23,7 @@ from bochner.linear import SquaredHingeClassifier
 from bochner.linear.heads import LinearHead
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
+from bochner.margin.features import MarginFourierFeatures
 from bochner.models.selection import choose_map
 from bochner.papers.groups import Groups, fit_seconds
 from bochner.papers.kernel_svm import (
@@ -72,7 +72,7 @@ class Experiment:
     load: Callable[[str, int], LocalDataset]
     multiples: tuple[float, ...]
     widths: tuple[int, ...]
-    make_map: Callable[..., Any] = bochner.MarginFourierFeatures
+    make_map: Callable[..., Any] = MarginFourierFeatures
     head: LinearHead = SQUARED_HINGE
     measure: str = "accuracy"
     quick_widths: tuple[int, ...] = (100,)

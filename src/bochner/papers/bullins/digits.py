@@ -60,7 +60,6 @@ def sections(results: Sequence[Result]) -> list[Section]:
 DIGITS = common.make_study(
     EXPERIMENT,
     sections,
-    name="bullins-digits",
     item="Digits",
     summary="ten classes of MNIST (not in the paper)",
     tasks=("mnist",),

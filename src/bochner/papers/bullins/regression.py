@@ -63,7 +63,6 @@ def sections(results: Sequence[Result]) -> list[Section]:
 REGRESSION = common.make_study(
     EXPERIMENT,
     sections,
-    name="bullins-regression",
     item="Regression",
     summary="numbers to predict (not in the paper)",
     tasks=tuple(local.REGRESSION),

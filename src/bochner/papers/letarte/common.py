@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from bochner.data.local import PAIRS, LocalDataset, load_local
+from bochner.engine.rowwise import row_slices
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.study import Request, Study, Version, timed_result
@@ -68,12 +69,15 @@ SOLVERS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_study(tasks: tuple[str, ...], full: Version, quick: Version, **values: Any) -> Study:
+def make_study(
+    item: str, summary: str, tasks: tuple[str, ...], full: Version, quick: Version, **values: Any
+) -> Study:
     """A study of this paper; its quick version leaves out the data with most columns."""
     if WIDE in tasks:
         note = f"{quick.note}, without {WIDE}, whose 54877 columns take minutes"
         quick = replace(quick, note=note, tasks=tuple(task for task in tasks if task != WIDE))
-    return Study(paper=PAPER, tasks=tasks, files=FILES, full=full, quick=quick, **values)
+    values |= {"tasks": tasks, "files": FILES, "full": full, "quick": quick}
+    return Study(paper=PAPER, item=item, summary=summary, **values)
 
 
 def training_rows(request: Request, most: int) -> int:
@@ -177,10 +181,9 @@ def tune(
                 best = error, train_error, strength, feature_map, model
     assert best is not None, "there are no maps"
     valid_error, train_error, strength, feature_map, model = best
-    starts = range(0, len(split.y_test), block)
     predictions = [
-        model.predict(feature_map.transform(split.X_test[start : start + block]))
-        for start in starts
+        model.predict(feature_map.transform(split.X_test[rows]))
+        for rows in row_slices(len(split.y_test), block)
     ]
     test_error = wrong(np.concatenate(predictions), split.y_test)
     return Tuned(gamma, model.C, valid_error, test_error, train_error, strength)
@@ -250,7 +253,8 @@ def as_result(
 ) -> Result:
     """A result with what was chosen, and the seconds since `start`."""
     n_train, _, n_test, _ = split.sizes
-    details = (details or {}) | {
+    details = {
+        **(details or {}),
         "gamma": tuned.gamma,
         "C": tuned.C,
         "train error": tuned.train_error,
@@ -288,6 +292,6 @@ def cut_lines(results: Sequence[Result]) -> list[str]:
     return ["; ".join(f"{task}: {note}" for task, note in notes.items()) + "."] if notes else []
 
 
-def solver_text(names: Sequence[str]) -> str:
+def solver_text(name: str) -> str:
     """How the linear model was trained."""
-    return f"Linear model: {', '.join(f'{name} {SOLVERS[name]}' for name in names)}."
+    return f"Linear model: {name} {SOLVERS[name]}."

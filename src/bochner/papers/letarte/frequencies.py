@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.linear import SquaredHingeClassifier
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.letarte import common, svm
-from bochner.papers.study import Request, Runner, Study, Version, grid
+from bochner.papers.study import Request, Runner, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart, value
 
@@ -37,14 +37,11 @@ def collect(request: Request, run: Runner) -> list[Result]:
     """Frequencies at random, or drawn with replacement from two kinds of posterior."""
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     candidates = QUICK_CANDIDATES if request.quick else CANDIDATES
-    settings = {
-        task: {"candidates": candidates, "gamma": gamma}
-        for task, gamma in svm.choose_gamma(request, run).items()
-    }
+    gammas = svm.choose_gamma(request, run)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
-    return run(
-        grid("frequencies", request, columns, common.training_rows(request, MAX_TRAIN), settings)
-    )
+    max_train = common.training_rows(request, MAX_TRAIN)
+    variants = [{"candidates": candidates}]
+    return run(grid("frequencies", request, columns, max_train, gammas, variants))
 
 
 def measure(cell: Cell) -> Result:
@@ -169,25 +166,25 @@ def _claims(groups: Groups) -> Iterator[Claim]:
     yield slightly
 
 
-def _figure(
-    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
-) -> Study:
-    note = "500 training rows, 2000 candidates, up to 1000 frequencies, two splits"
-    return common.make_study(
-        tasks,
-        Version(3, full_time),
-        Version(2, quick_time, note),
-        name=f"letarte-figure{number}",
-        item=f"Figure {number}",
-        summary=summary,
-        collect=collect,
-        measure=measure,
-        sections=sections,
-        widths="frequencies",
-    )
-
-
-SUMMARY = "error against the number of frequencies from a posterior"
-FIGURE3 = _figure(3, SUMMARY, ("ads", "breast", "mnist49"), "about 40 min", "30 s")
-OTHERS = tuple(task for task in common.DATASETS if task not in FIGURE3.tasks)
-FIGURE5 = _figure(5, "as Figure 3, the other datasets", OTHERS, "about 2 h", "35 s")
+_figure = partial(
+    common.make_study,
+    collect=collect,
+    measure=measure,
+    sections=sections,
+    widths="frequencies",
+)
+NOTE = "500 training rows, 2000 candidates, up to 1000 frequencies, two splits"
+FIGURE3 = _figure(
+    "Figure 3",
+    "error against the number of frequencies from a posterior",
+    ("ads", "breast", "mnist49"),
+    Version(3, "about 40 min"),
+    Version(2, "30 s", NOTE),
+)
+FIGURE5 = _figure(
+    "Figure 5",
+    "as Figure 3, the other datasets",
+    tuple(task for task in common.DATASETS if task not in FIGURE3.tasks),
+    Version(3, "about 2 h"),
+    Version(2, "35 s", NOTE),
+)

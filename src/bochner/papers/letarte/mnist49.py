@@ -21,22 +21,11 @@ RANDOM = "random"
 # Names in the table: settings of PosteriorFourierFeatures, and strengths among which the
 # validation rows choose (rho is a multiple of the candidates). Drawing with replacement is
 # sensitive to it.
+BETAS, RHOS = (1.0, 3.0, 10.0, 100.0), (1e-3, 1e-2, 1e-1)
 POSTERIORS: dict[str, tuple[dict[str, str], str, tuple[float, ...]]] = {
-    "KL, with replacement": (
-        {"divergence": "kl", "draw": "with_replacement"},
-        "beta",
-        (1.0, 3.0, 10.0, 100.0),
-    ),
-    "KL, without": (
-        {"divergence": "kl", "draw": "without_replacement"},
-        "beta",
-        (1.0, 3.0, 10.0, 100.0),
-    ),
-    "chi-square": (
-        {"divergence": "chi2", "draw": "without_replacement"},
-        "rho",
-        (1e-3, 1e-2, 1e-1),
-    ),
+    "KL, with replacement": ({"divergence": "kl", "draw": "with_replacement"}, "beta", BETAS),
+    "KL, without": ({"divergence": "kl", "draw": "without_replacement"}, "beta", BETAS),
+    "chi-square": ({"divergence": "chi2", "draw": "without_replacement"}, "rho", RHOS),
     "continuous": ({"divergence": "kl", "support": "continuous"}, "beta", (10.0, 100.0)),
 }
 METHODS = (RANDOM, *POSTERIORS)
@@ -49,10 +38,8 @@ def collect(request: Request, run: Runner) -> list[Result]:
     """Every way with every number of frequencies; gamma is the same for all."""
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
-    settings = {task: {"gamma": GAMMA} for task in request.tasks}
-    return run(
-        grid("mnist49", request, columns, common.training_rows(request, TRAIN_ROWS), settings)
-    )
+    max_train = common.training_rows(request, TRAIN_ROWS)
+    return run(grid("mnist49", request, columns, max_train, variants=[{"gamma": GAMMA}]))
 
 
 def measure(cell: Cell) -> Result:
@@ -119,12 +106,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 MNIST49 = common.make_study(
+    "MNIST 49",
+    "ways to choose few frequencies (not a figure of the paper)",
     (TASK,),
     Version(10, "about 1 h"),
     Version(2, "45 s", "500 training rows, 5 and 25 frequencies, two draws"),
-    name="letarte-mnist49",
-    item="MNIST 49",
-    summary="ways to choose few frequencies (not a figure of the paper)",
     collect=collect,
     measure=measure,
     sections=sections,

@@ -1,4 +1,4 @@
-"""The gaussian support vector machine of Table 1, on the authors' own split.
+"""The Gaussian support vector machine of Table 1, on the authors' own split.
 
 Its choice of gamma is taken over by the other studies.
 """
@@ -24,7 +24,7 @@ MAX_TRAIN = 10_000  # fewer rows prefer another gamma
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """The machine on the authors' split of each dataset; further seeds are further splits."""
+    """The SVM on the authors' split of each dataset; further seeds are further splits."""
     max_train = common.training_rows(request, MAX_TRAIN)
     return run(
         [
@@ -35,10 +35,10 @@ def collect(request: Request, run: Runner) -> list[Result]:
     )
 
 
-def choose_gamma(request: Request, run: Runner) -> dict[str, float]:
-    """What the machine chooses on the authors' split, by dataset; those that fail are left out."""
+def choose_gamma(request: Request, run: Runner) -> dict[str, dict[str, float]]:
+    """What the SVM chooses on the authors' split, by dataset; those that fail are left out."""
     results = collect(Request(request.tasks, 1, request.quick), run)
-    return {result.cell.task: result.details["gamma"] for result in results}
+    return {result.cell.task: {"gamma": result.details["gamma"]} for result in results}
 
 
 def measure(cell: Cell) -> Result:
@@ -47,7 +47,7 @@ def measure(cell: Cell) -> Result:
 
 
 def measure_svm(cell: Cell, split: common.Split) -> Result:
-    """The machine with the gamma of the cell, or with its own choice where the cell has none."""
+    """The SVM with the gamma of the cell, or with its own choice where the cell has none."""
     start = time.perf_counter()
     gamma = cell.setting("gamma")
     return common.as_result(
@@ -58,7 +58,7 @@ def measure_svm(cell: Cell, split: common.Split) -> Result:
 def tune_svm(
     split: common.Split, gammas: Sequence[float], penalties: Sequence[float] = common.PENALTIES
 ) -> common.Tuned:
-    """The gaussian support vector machine whose gamma and C are best on the validation rows.
+    """The Gaussian support vector machine whose gamma and C are best on the validation rows.
 
     It is trained on the training rows only, not again with the validation rows. Of equally good
     pairs the one with the smallest C, then the smallest gamma, is taken: the first that the
@@ -104,12 +104,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 SVM = common.make_study(
+    "SVM",
+    "Table 1's support vector machine, on the authors' split",
     common.DATASETS,
     Version(1, "about 40 min"),
     Version(1, "15 s", "500 training rows"),
-    name="letarte-svm",
-    item="SVM",
-    summary="Table 1's support vector machine, on the authors' split",
     collect=collect,
     measure=measure,
     sections=sections,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import product
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,11 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from bochner.data.local import LocalDataset, load_local, load_regression, load_yearmsd
+from bochner.engine.rowwise import row_slices
 from bochner.linear import solve_squared_hinge
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.papers.groups import Groups, detail, percent
+from bochner.papers.mukuta import gram_error
 from bochner.papers.mukuta.feature_maps import (
     MERCER,
     MERCER_MAPS,
@@ -31,8 +32,7 @@ from bochner.papers.mukuta.feature_maps import (
     make_map,
     timed_fit,
 )
-from bochner.papers.mukuta.gram_error import QUICK_ROWS, QUICK_WIDTHS, WIDTHS, make_study
-from bochner.papers.study import Request, Runner, Study, grid, timed_result
+from bochner.papers.study import Study, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, value
 from bochner.records.statistics import format_mean, is_noise, mean_and_error
@@ -43,7 +43,7 @@ NUMBERS = ("cpusmall", "cadata", YEARS)
 TRAINING = {"covtype": 522910, YEARS: 463715}  # rows, of those that are always cut
 TEST_SHARE = {"covtype": 0.1, "cpusmall": 0.2, "cadata": 0.2}  # of data without a fixed split
 
-# The density that does best on held-out training rows: how many gaussians depends on the data.
+# The density that does best on held-out training rows: how many Gaussians depends on the data.
 CHOSEN, CANDIDATES = "Mercer, chosen", {MERCER: 1, "mixture 8": 8, "mixture 32": 32}
 METHODS = (RANDOM, ORTHOGONAL, NYSTROEM, MERCER, CHOSEN)
 
@@ -53,13 +53,6 @@ PART, PARTS = "part", 10  # of the test rows of a fixed split, one per seed
 HELD_OUT = 0.2  # of the training rows, where something is chosen
 LARGEST_TRAINING = 50_000  # rows; covtype has ten times as many
 FEW = 640  # columns up to which the paper claims to be better than random features
-
-
-def collect(request: Request, run: Runner) -> list[Result]:
-    """Every map at every width."""
-    widths = request.widths or (QUICK_WIDTHS if request.quick else WIDTHS)
-    max_train = QUICK_ROWS if request.quick else None
-    return run(grid("linear models", request, product(METHODS, widths), max_train))
 
 
 def measure(cell: Cell) -> Result:
@@ -115,11 +108,8 @@ def _predictions(
     rows = X[: DENSITY_ROWS[classes]] if method in MERCER_MAPS else X
     fit = timed_fit(feature_map, rows)
     coefficients = _coefficients(np.asarray(feature_map.transform(X)), y, classes)
-    parts = [
-        np.asarray(feature_map.transform(X_test[start : start + block])) @ coefficients
-        for start in range(0, len(X_test), block)
-    ]
-    decisions = np.concatenate(parts)
+    parts = (feature_map.transform(X_test[part]) for part in row_slices(len(X_test), block))
+    decisions = np.concatenate([np.asarray(part) @ coefficients for part in parts])
     return np.where(decisions > 0, 1, -1) if classes else decisions, fit
 
 
@@ -251,23 +241,29 @@ def _differences(
     return found
 
 
-def _figure(
-    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
-) -> Study:
-    return make_study(
-        full_time,
-        quick_time,
-        name=f"mukuta-figure{number}",
-        item=f"Figure {number}",
-        summary=summary,
+def _figure(item: str, tasks: tuple[str, ...], **values: str) -> Study:
+    return gram_error.make_study(
+        item=item,
         tasks=tasks,
         files={task: (f"{task}.npz",) for task in tasks},
-        collect=collect,
+        collect=partial(gram_error.collect, "linear models", methods=METHODS),
         measure=measure,
         sections=sections,
+        **values,
     )
 
 
-FIGURE3 = _figure(3, "ridge regression on features", NUMBERS, "about 30 min", "25 s")
-SUMMARY = "linear support vector machines on features"
-FIGURE4 = _figure(4, SUMMARY, CLASSES, "about 3 h", "15 s")
+FIGURE3 = _figure(
+    "Figure 3",
+    NUMBERS,
+    summary="ridge regression on features",
+    full_time="about 30 min",
+    quick_time="25 s",
+)
+FIGURE4 = _figure(
+    "Figure 4",
+    CLASSES,
+    summary="linear support vector machines on features",
+    full_time="about 3 h",
+    quick_time="15 s",
+)

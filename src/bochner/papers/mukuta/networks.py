@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bochner.data.local import LocalDataset, load_images
+from bochner.engine.places import on_device
 from bochner.engine.summaries import rows_at
 from bochner.images.layers import ARCHITECTURES, Layer
 from bochner.images.network import ConvolutionalKernelNetwork
@@ -28,7 +28,7 @@ from bochner.linear.heads import choose_penalty
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
 from bochner.papers.mukuta.feature_maps import PAPER
-from bochner.papers.study import Study, Version, timed_result
+from bochner.papers.study import Request, Runner, Study, Version, grid, timed_result
 from bochner.records.cells import Cell, Result
 
 OPTIMIZED, RANDOM, NYSTROEM, MERCER = "optimized", "random", "Nystroem", "Mercer"
@@ -41,7 +41,7 @@ QUANTILE = 0.1  # of the bandwidth, where nothing is chosen
 PATCHES = 300_000
 # of the quick versions, which have `max_train` images
 QUICK_IMAGES, QUICK_PATCHES, QUICK_MAP = 600, 20_000, OptimizedMap(5_000, 20)
-HELD_OUT = 6  # one of so many training images chooses
+HELD_OUT = 6  # one of this many training images is held out
 GIBIBYTE = 2**30
 
 
@@ -61,86 +61,65 @@ def make_study(
     )
 
 
+def collect(
+    experiment: str,
+    request: Request,
+    run: Runner,
+    full_widths: Sequence[int | None] = (None,),
+    quick_widths: Sequence[int | None] = (None,),
+) -> list[Result]:
+    """Every approximation with every number of maps in the last layer."""
+    widths = request.widths or (quick_widths if request.quick else full_widths)
+    columns = [(method, width) for width in widths for method in METHODS]
+    return run(grid(experiment, request, columns, QUICK_IMAGES if request.quick else None))
+
+
 def measure_accuracy(
     cell: Cell, quantiles: Sequence[float], device: str = "cpu", budget: int = GIBIBYTE
 ) -> Result:
     """The accuracy of a linear model on the features of a network.
 
-    Parameters
-    ----------
-    cell : Cell
-        Its task is the name of an architecture, its width the number of maps of the last layer,
-        None for that of the architecture.
-    quantiles : sequence of float
-        Of the bandwidth, among which held-out images choose.
-    device : str, default="cpu"
-        Where: ``"cpu"`` is NumPy, anything else a device of PyTorch.
-    budget : int
-        Bytes of scratch memory of the network.
+    The task of the cell is the name of an architecture, its width the number of maps of the last
+    layer, None for that of the architecture. Held-out images choose among the `quantiles` of the
+    bandwidth. The device ``"cpu"`` is NumPy, any other one of PyTorch; `budget` are bytes of
+    scratch memory of the network.
     """
     start = time.perf_counter()
     data = load_part(dataset_of(cell.task), cell.max_train, cell.seed)
-    X, X_test = place(data.X_train, device), place(data.X_test, device)
+    X, X_test = on_device(data.X_train, device), on_device(data.X_test, device)
     y = data.y_train
     kept, held = hold_out(y, cell.seed, classes=False, n_held=len(y) // HELD_OUT)
     head = SquaredHingeClassifier()
-    best: _Choice | None = None
+    best: tuple[dict[str, float], float, Any, Any] | None = None
     for quantile in quantiles:
         network, fit = fitted(cell, X, quantile, budget)
         begin = _clock(X)
         features = network.transform(X)
         seconds = _clock(X) - begin
-        choice = choose_penalty(
-            head,
-            rows_at(features, kept),
-            y[kept],
-            rows_at(features, held),
-            y[held],
-            MEASURES["accuracy"],
-            Cs=PENALTIES,
-        )
-        if best is None or choice.score > best.score:
-            # C weighs a sum over the rows: scaled to the number of all images.
-            C = choice.C * len(kept) / len(y)
-            best = _Choice(choice.score, C, quantile, fit, seconds, network, features)
+        rows = rows_at(features, kept), y[kept], rows_at(features, held), y[held]
+        choice = choose_penalty(head, *rows, MEASURES["accuracy"], Cs=PENALTIES)
+        if best is None or choice.score > best[0]["held out"]:
+            details = {
+                # C weighs a sum over the rows: scaled to the number of all images.
+                "C": choice.C * len(kept) / len(y),
+                "held out": choice.score,
+                "quantile": quantile,
+                "columns": float(features.shape[1]),
+                "transform": seconds,
+            }
+            best = details, fit, network, features
     assert best is not None
+    details, fit, network, features = best
     begin = _clock(X)
-    features_test = best.network.transform(X_test)
-    seconds = best.seconds + _clock(X) - begin
-    (model,) = head.path(best.features, y, [best.C])
-    details = {
-        "C": best.C,
-        "held out": best.score,
-        "quantile": best.quantile,
-        "columns": float(best.features.shape[1]),
-        "transform": round(seconds, 3),
-    }
+    features_test = network.transform(X_test)
+    details["transform"] = round(details["transform"] + _clock(X) - begin, 3)
+    (model,) = head.path(features, y, [details["C"]])
     score = float(np.mean(model.predict(features_test) == data.y_test))
-    return timed_result(cell, score, best.fit, start, details)
-
-
-@dataclass(frozen=True, eq=False)
-class _Choice:
-    """A network, its features, and how well a linear model on them does on held-out images."""
-
-    score: float
-    C: float
-    quantile: float
-    fit: float
-    seconds: float
-    network: ConvolutionalKernelNetwork
-    features: Any
+    return timed_result(cell, score, fit, start, details)
 
 
 def dataset_of(name: str) -> str:
-    """The images that an architecture is for.
-
-    Examples
-    --------
-    >>> from bochner.papers.mukuta.networks import dataset_of
-    >>> dataset_of("cifar-pm")
-    'cifar10'
-    """
+    """The images that an architecture is for: ``cifar10`` for ``cifar-pm``."""
     return {"mnist": "mnist", "cifar": "cifar10"}[name.partition("-")[0]]
 
 
@@ -154,9 +133,8 @@ def load_part(name: str, max_train: int | None, seed: int) -> LocalDataset:
     random_state = np.random.RandomState(seed)
     train = random_state.permutation(len(data.y_train))[:max_train]
     test = random_state.permutation(len(data.y_test))[: max_train // 2]
-    return LocalDataset(
-        name, data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test]
-    )
+    parts = data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test]
+    return LocalDataset(name, *parts)
 
 
 @lru_cache(maxsize=1)
@@ -165,25 +143,9 @@ def _all_images(name: str) -> LocalDataset:
 
 
 def architecture(name: str, maps: int | None = None) -> tuple[Layer, ...]:
-    """A named architecture, with another number of maps in its last layer.
-
-    Examples
-    --------
-    >>> from bochner.papers.mukuta.networks import architecture
-    >>> [layer.maps for layer in architecture("cifar-pm", 200)]
-    [100, 200]
-    """
+    """A named architecture, with another number of maps in its last layer."""
     *first, last = ARCHITECTURES[name]
     return (*first, last if maps is None else replace(last, maps=maps))
-
-
-def place(X: NDArray[Any], device: str) -> Any:
-    """Images where they are to be computed."""
-    if device == "cpu":
-        return X
-    import torch
-
-    return torch.as_tensor(X, device=device)
 
 
 def fitted(
