@@ -13,7 +13,8 @@ from typing import Any
 from benchmarks.harness import heading, row
 from bochner import ConvolutionalKernelNetwork
 from bochner.data.local import load_images
-from bochner.papers.mukuta.networks import METHODS, dataset_of, place
+from bochner.engine.places import on_device
+from bochner.papers.mukuta.networks import METHODS, dataset_of
 
 WIDTHS = (24, 10, 14, 18)
 
@@ -26,7 +27,7 @@ def images(device: str = "cpu", architectures: tuple[str, ...] = ("mnist-pm",)) 
         except FileNotFoundError as error:
             print(f"left out: {error}")
             return
-        X, X_test = place(data.X_train, device), place(data.X_test, device)
+        X, X_test = on_device(data.X_train, device), on_device(data.X_test, device)
         n = len(data.X_train) + len(data.X_test)
         heading(f"{architecture}, {n} images, {device}")
         row("approximation", "fit", "features", "images a second", widths=WIDTHS)

@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from bochner.papers.document import Drawn, draw, make_document, write_outcome
+from bochner.papers.document import Drawn, draw, failure_lines, make_document, write_outcome
 from bochner.papers.registry import STUDIES
 from bochner.papers.study import Request
 from bochner.records.cells import Cell, Notebook, Result
@@ -79,3 +79,12 @@ def test_no_picture_is_worth_the_results():
 
     section = Section("A picture", lines=("Line.",), picture=broken)
     assert draw([section]) == ([Drawn(section)], ["No picture of A picture: no luck"])
+
+
+def test_failures_are_told_once_per_reason():
+    cells = [Cell("study", "task", "method", None, seed) for seed in range(4)]
+    reasons = dict.fromkeys(cells[:3], "ValueError: no") | {cells[3]: "KeyError: 1"}
+    assert failure_lines(Run(print, Notebook(), failures=reasons)) == [
+        "Failed: study task method seed 0 and 2 others: ValueError: no",
+        "Failed: study task method seed 3: KeyError: 1",
+    ]

@@ -17,6 +17,7 @@ from bochner.records.files import writing_whole
 from bochner.records.provenance import machine, versions
 from bochner.records.run import Run
 from bochner.records.sections import Section, as_plain
+from bochner.records.wording import counted
 
 VERSION = 1  # of the document
 NO_PICTURES = "pictures need matplotlib: pip install 'bochner[plots]'"
@@ -47,7 +48,10 @@ def draw(sections: Sequence[Section]) -> tuple[list[Drawn], list[str]]:
     for section in sections:
         picture = chart = None
         try:
-            chart = None if section.chart is None else _chart_figure(section)
+            if section.chart is not None:
+                from bochner.plots.curves import curves_figure
+
+                chart = curves_figure(section.chart, section.heading)
             picture = None if section.picture is None else section.picture()
         except ModuleNotFoundError:
             notes.append(NO_PICTURES)
@@ -57,32 +61,14 @@ def draw(sections: Sequence[Section]) -> tuple[list[Drawn], list[str]]:
     return [each for each in drawn if not each.is_empty], list(dict.fromkeys(notes))
 
 
-def _chart_figure(section: Section) -> Any:
-    from bochner.plots.curves import curves_figure
-
-    assert section.chart is not None
-    return curves_figure(section.chart, section.heading)
-
-
 def failure_lines(run: Run) -> list[str]:
-    """One line for each reason why cells failed.
-
-    Examples
-    --------
-    >>> from bochner.papers.document import failure_lines
-    >>> from bochner.records.cells import Cell, Notebook
-    >>> from bochner.records.run import Run
-    >>> cells = [Cell("study", "task", "method", None, seed) for seed in range(3)]
-    >>> run = Run(print, Notebook(), failures=dict.fromkeys(cells, "ValueError: no"))
-    >>> failure_lines(run)
-    ['Failed: study task method seed 0 and 2 others: ValueError: no']
-    """
+    """One line for each reason why cells failed."""
     by_reason: dict[str, list[str]] = {}
     for cell, reason in run.failures.items():
         by_reason.setdefault(reason, []).append(str(cell))
     lines = []
     for reason, (first, *others) in by_reason.items():
-        more = f" and {len(others)} other{'s' * (len(others) != 1)}" if others else ""
+        more = f" and {counted(len(others), 'other')}" if others else ""
         lines.append(f"Failed: {first}{more}: {reason}")
     return lines
 
@@ -99,21 +85,8 @@ def make_document(
 ) -> dict[str, Any]:
     """The study as what JSON can hold.
 
-    Parameters
-    ----------
-    study, request
-        What was asked for.
-    run : Run
-        Everything that was measured, whose times add up to ``seconds`` of one process, and what
-        failed.
-    drawn : sequence of Drawn
-        What the results say.
-    command : str
-        How to do it again.
-    notes : sequence of str
-        What the reader must know: what was left out, that it is a quick version.
-    device : str, default="cpu"
-        Where it was measured.
+    `command` does it again; `notes` are what the reader must know: what was left out, that it is
+    a quick version. The times of all cells add up to the ``seconds`` of one process.
     """
     return {
         "kind": "study",
@@ -139,10 +112,7 @@ def make_document(
 
 
 def write_outcome(document: dict[str, Any], drawn: Sequence[Drawn], folder: Path) -> list[str]:
-    """Write ``results.json`` and the figures, and say what was written.
-
-    Charts become PNG and SVG files, other pictures PNG files.
-    """
+    """Write ``results.json``, charts as PNG and SVG, pictures as PNG; returns the file names."""
     folder.mkdir(parents=True, exist_ok=True)
     with writing_whole(folder / "results.json") as file:
         file.write(json.dumps(document, indent=1, allow_nan=False).encode())

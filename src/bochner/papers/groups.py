@@ -7,6 +7,7 @@ from typing import Any
 
 from bochner.records.cells import Result
 from bochner.records.sections import Chart, Claim, Series, Value, chart, curve, mean_value
+from bochner.records.wording import counted
 
 Number = Callable[[Result], float]
 
@@ -37,21 +38,10 @@ def detail(name: str) -> Number:
 
 
 class Groups:
-    """Results of several seeds each, by task, method and x.
+    """Results of several seeds each, by task, method and place on the x axis.
 
-    Parameters
-    ----------
-    results : sequence of Result
-        At least one.
-    x : callable, optional
-        What is on the x axis; the width of the cell by default.
-
-    Attributes
-    ----------
-    tasks, methods : list of str
-        In the order in which they were measured.
-    n_seeds : int
-        How many seeds there are in all.
+    `x` is the place of a result, the width of its cell by default. Tasks and methods are in the
+    order in which they were measured.
     """
 
     def __init__(
@@ -70,12 +60,8 @@ class Groups:
 
     def xs(self, task: str | None = None, method: str | None = None) -> list[Any]:
         """The places on the x axis, in order: all, or those of a task or method."""
-        found = {
-            x
-            for t, m, x in self._by_key
-            if task in (None, t) and method in (None, m) and x is not None
-        }
-        return sorted(found)
+        keys = [key for key in self if task in (None, key[0]) and method in (None, key[1])]
+        return sorted({x for _, _, x in keys if x is not None})
 
     def seeds(self, task: str, method: str, x: Any = None) -> dict[int, Result]:
         """The results of a place, by seed."""
@@ -137,5 +123,4 @@ class Groups:
 
     def over(self, what: str = "seed") -> str:
         """How many seeds there are, as text."""
-        plural = "s" * (self.n_seeds != 1)
-        return f"mean ± standard error over {self.n_seeds} {what}{plural}"
+        return f"mean ± standard error over {counted(self.n_seeds, what)}"

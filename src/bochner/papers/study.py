@@ -7,8 +7,10 @@ versions that say *about* are estimates from single cells.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bochner.data.download import obtain
 from bochner.records.cells import Cell, Result
@@ -47,12 +49,10 @@ class Study:
 
     Attributes
     ----------
-    name, paper, item, summary : str
-        What it is called here and there, and what is measured.
+    paper, item, summary : str
+        The paper, the name of the table or figure there, and what is measured.
     tasks : tuple of str
         What can be measured.
-    files : mapping
-        From tasks to the data files that they are made of; a task that is not there needs none.
     full, quick : Version
         The whole study, and a small version of it.
     collect : callable
@@ -62,13 +62,16 @@ class Study:
         Measures one cell.
     sections : callable
         What the results say; there is at least one result, but any may be missing.
+    files : mapping
+        From tasks to the data files that they are made of; a task that is not there needs none.
     widths : str
         What ``--widths`` counts; empty where there is nothing to choose.
     on_devices : bool
         Whether `measure` takes a `device` and the `budget` of memory there.
+    name : str
+        By default the first author and the item: ``letarte-figure1``.
     """
 
-    name: str
     paper: str
     item: str
     summary: str
@@ -81,6 +84,11 @@ class Study:
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     widths: str = ""
     on_devices: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        name = f"{self.paper.partition(',')[0]}-{self.item.replace(' ', '')}".lower()
+        object.__setattr__(self, "name", self.name or name)
 
     def version(self, quick: bool) -> Version:
         """The full or the quick version."""
@@ -101,17 +109,10 @@ class Study:
     ) -> tuple[tuple[str, ...], list[str]]:
         """The tasks whose data is there or can be downloaded, and lines about the others.
 
-        Parameters
-        ----------
-        tasks : sequence of str
-            What is wanted.
-        offline : bool
-            Whether downloads are forbidden.
-        say : callable
-            Is given a line before every download.
+        `say` is given a line before every download; `offline` forbids them.
         """
-        reasons: dict[str, str] = {}  # by file: each is tried once
-        found, left_out = [], []
+        reasons: dict[str, str] = {}  # why a file is missing; each is tried once
+        present, left_out = [], []
         for task in tasks:
             files = self.files.get(task, ())
             for file in files:
@@ -125,8 +126,8 @@ class Study:
             if missing:
                 left_out.append(f"{task}, because {missing[0]}")
             else:
-                found.append(task)
-        return tuple(found), left_out
+                present.append(task)
+        return tuple(present), left_out
 
 
 def grid(
@@ -134,35 +135,28 @@ def grid(
     request: Request,
     columns: Iterable[tuple[str, int | None]],
     max_train: int | None = None,
-    settings: Mapping[str, Mapping[str, float]] | None = None,
+    by_task: Mapping[str, Mapping[str, Any]] | None = None,
+    variants: Sequence[Mapping[str, Any]] = ({},),
 ) -> list[Cell]:
     """Every method at every width, on every task with every seed.
 
-    Parameters
-    ----------
-    experiment : str
-        The study of the cells.
-    request : Request
-        Tasks and seeds.
-    columns : iterable of (str, int or None)
-        Methods and their widths.
-    max_train : int, optional
-        Most training rows.
-    settings : mapping, optional
-        Settings of the cells of a task; tasks that are not there are left out.
-
-    Examples
-    --------
-    >>> from bochner.papers.study import Request, grid
-    >>> [str(cell) for cell in grid("x", Request(("digits",), 2), [("random", 10)])]
-    ['x digits random 10 seed 0', 'x digits random 10 seed 1']
+    `columns` are methods with their widths. Settings of the cells are those `by_task`, where tasks
+    that are missing are left out, with each of the `variants`.
     """
     columns = list(columns)
-    by_task = {task: {} for task in request.tasks} if settings is None else settings
+    by_task = {task: {} for task in request.tasks} if by_task is None else by_task
     return [
-        Cell(experiment, task, method, width, seed, max_train, tuple(by_task[task].items()))
+        Cell(experiment, task, method, width, seed, max_train, tuple(settings.items()))
         for task in request.tasks
         if task in by_task
         for seed in range(request.seeds)
+        for settings in ({**by_task[task], **variant} for variant in variants)
         for method, width in columns
     ]
+
+
+def timed_result(
+    cell: Cell, score: float, fit: float, start: float, details: dict[str, Any]
+) -> Result:
+    """A result with the seconds since `start`, a time of ``time.perf_counter()``."""
+    return Result(cell, score, round(fit, 4), round(time.perf_counter() - start, 2), details)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bochner.data.local import load_regression
-from bochner.models.linear_machine import MANY_CLASSES
 from bochner.papers.bullins import digits, regression
 from bochner.papers.bullins.common import OURS, RANDOM, measure_features
 from bochner.papers.bullins.digits import DIGITS
@@ -32,7 +31,7 @@ def test_digits(method, folder):
     cell = Cell("digits", "mnist", method, 100, seed=0)
     measured = measure_features(cheap(digits.EXPERIMENT), cell)
     assert measured.score > 0.8
-    assert measured.details["alpha"] in MANY_CLASSES.strengths
+    assert measured.details["C"] in digits.EXPERIMENT.head.default_Cs(600)
 
 
 @pytest.mark.parametrize("method", [RANDOM, OURS])

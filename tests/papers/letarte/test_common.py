@@ -1,10 +1,12 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from bochner.data.local import LOCAL, LocalDataset
 from bochner.papers.letarte import common
-from bochner.papers.letarte.common import authors_split, pool_split, tune_linear
+from bochner.papers.letarte.common import authors_split, liblinear_path, pool_split, tune
 
 # Table 2 of the paper: rows to train, to validate, to test, and columns.
 PUBLISHED_SIZES = {
@@ -62,7 +64,7 @@ def test_pool_split():
 def test_linear_model(breast):
     split = authors_split(breast, 42)
     scaled = StandardScaler().fit(split.X_train)
-    model = tune_linear(scaled, split, 0.5, seed=0)
+    model = tune([(0.0, scaled)], split, 0.5, partial(liblinear_path, seed=0))
     assert model.test_error < 0.05
     assert model.C in common.PENALTIES
     assert model.gamma == 0.5
@@ -72,5 +74,6 @@ def test_linear_model(breast):
 def test_linear_model_that_does_not_converge_is_no_warning(solver, breast):
     # Unscaled columns; warnings are errors here.
     split = authors_split(breast, 42)
-    model = tune_linear(FunctionTransformer(), split, 0.5, seed=0, penalties=[1e4], solver=solver)
+    path = partial(liblinear_path, seed=0, penalties=[1e4], solver=solver)
+    model = tune([(0.0, FunctionTransformer())], split, 0.5, path)
     assert model.test_error < 0.5

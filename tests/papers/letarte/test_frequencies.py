@@ -6,25 +6,24 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from bochner.fourier.features import FourierFeatures
-from bochner.papers.letarte import frequencies, svm
+from bochner.papers.letarte import common, frequencies, svm
 from bochner.papers.letarte.common import authors_split
-from bochner.papers.letarte.frequencies import FIGURE3, METHODS, tune_path
+from bochner.papers.letarte.frequencies import FIGURE3, METHODS, squared_hinge_path
 from bochner.papers.study import Request
 from bochner.records.sections import as_text
 from tests.papers.letarte import anew, cell, result
 
 
-def test_path_is_the_model_without_shortcuts(breast):
+def test_path_is_the_model_without_shortcuts(breast, monkeypatch):
     """LIBLINEAR penalises its intercept: as a large constant column it is hardly penalised."""
     split = authors_split(breast, 42)
     feature_map = FourierFeatures(n_components=20, gamma=1e-5, random_state=0).fit(split.X_train)
-    tuned, strength = tune_path(
-        iter([(7.0, feature_map)]), split, 1e-5, penalties=[10.0], block=50
-    )
+    monkeypatch.setattr(common, "PENALTIES", (10.0,))
+    tuned = common.tune([(7.0, feature_map)], split, 1e-5, squared_hinge_path, block=50)
     features = feature_map.transform(split.X_train)
     plain = LinearSVC(C=10.0, dual=False, intercept_scaling=100.0, tol=1e-10, max_iter=10**6)
     plain.fit(features, split.y_train)
-    assert (strength, tuned.C, tuned.gamma) == (7.0, 10.0, 1e-5)
+    assert (tuned.strength, tuned.C, tuned.gamma) == (7.0, 10.0, 1e-5)
     test_error = 1 - plain.score(feature_map.transform(split.X_test), split.y_test)
     valid_error = 1 - plain.score(feature_map.transform(split.X_valid), split.y_valid)
     assert tuned.test_error == pytest.approx(test_error, abs=1.5 / 143)
@@ -39,7 +38,7 @@ def test_path_takes_the_first_of_equal_maps(breast):
     feature_map = FourierFeatures(n_components=20, gamma=1e-5, random_state=0).fit(split.X_train)
     poor = FunctionTransformer(lambda X: np.zeros((len(X), 2)))
     maps = [(1.0, poor), (2.0, feature_map), (3.0, feature_map)]
-    assert tune_path(iter(maps), split, 1e-5)[1] == 2.0
+    assert common.tune(maps, split, 1e-5, squared_hinge_path).strength == 2.0
 
 
 def test_unknown_method():

@@ -38,7 +38,7 @@ def test_the_study(monkeypatch):
     request = Request(("breast",), 2, widths=(1, 5))
     results = FIGURE2.collect(request, run)
     assert len(results) == 2 * 2 * 4
-    gamma = svm.choose_gamma(request, run)["breast"]
+    gamma = svm.choose_gamma(request, run)["breast"]["gamma"]
     assert {r.cell.setting("gamma") for r in results} == {gamma}
     text = as_text(FIGURE2.sections(results))
     assert re.search(r"percent +RBF-R +RBF-C +PB-R +PB-C\n1 +\d", text)

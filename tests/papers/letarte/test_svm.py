@@ -38,7 +38,7 @@ def test_the_study(monkeypatch):
     text = as_text(SVM.sections(results))
     assert "split by seed 42" in text
     assert re.search(r"breast +340 +143 +1e-05 +1000 +4.90 +4.90", text)
-    assert choose_gamma(Request(("breast",), 7), run) == {"breast": 1e-5}
+    assert choose_gamma(Request(("breast",), 7), run) == {"breast": {"gamma": 1e-5}}
     assert len(run.planned) == 1  # the same cell
 
 

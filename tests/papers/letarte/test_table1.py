@@ -16,15 +16,13 @@ def test_cells(monkeypatch):
     results = TABLE1.collect(Request(("breast",), 2), anew(TABLE1))
     found = [(r.cell.method, r.cell.setting("solver"), r.cell.seed) for r in results]
     assert found == [
-        (method, solver, seed)
-        for seed in range(2)
-        for method, solver in (
-            ("SVM", None),
-            ("RBF", "authors"),
-            ("RBF", "converged"),
-            ("PB", "authors"),
-            ("PB", "converged"),
-        )
+        *(("SVM", None, seed) for seed in range(2)),
+        *(
+            (method, solver, seed)
+            for seed in range(2)
+            for solver in ("authors", "converged")
+            for method in ("RBF", "PB")
+        ),
     ]
     assert all(0.85 < r.score <= 1 for r in results)
     split = authors_split(load_local("breast"), 42)

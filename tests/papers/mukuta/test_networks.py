@@ -2,11 +2,11 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.svm import LinearSVC
 
 from bochner.data.local import LocalDataset
 from bochner.images.layers import ARCHITECTURES, PatchLayer
 from bochner.images.optimized import OptimizedMap
+from bochner.linear import SquaredHingeClassifier
 from bochner.papers.groups import Groups
 from bochner.papers.mukuta import networks
 from bochner.papers.mukuta.covariance import FIGURE5, correlation, off_diagonal
@@ -16,12 +16,9 @@ from bochner.papers.mukuta.networks import (
     METHODS,
     NYSTROEM,
     OPTIMIZED,
-    PENALTIES,
     RANDOM,
     architecture,
-    choose_penalty,
     load_part,
-    train,
 )
 from bochner.papers.mukuta.table2 import TABLE2, claims
 from bochner.papers.study import Request
@@ -112,35 +109,22 @@ def test_unknown_method(pictures):
         TABLE2.measure(Cell("table2", "mnist-pm", "magic", None, 0))
 
 
-@pytest.mark.parametrize("n", [60, 400])  # more columns than rows, and fewer
-def test_machines_are_those_of_liblinear(n, rng, monkeypatch):
-    y = np.arange(n) % 10
-    centres = rng.normal(size=(10, 40))
-    features = (centres[y] + 0.5 * rng.normal(size=(n, 40))).astype(np.float32)
-    theirs = LinearSVC(C=1.0, dual=True, tol=1e-6, max_iter=100_000, intercept_scaling=100.0)
-    theirs.fit(features, y)
-    roughly = train(features, y, [1.0])[0]
-    monkeypatch.setattr(networks, "TOLERANCE", 1e-9)
-    exactly = train(features.astype(np.float64), y, [1.0])[0]
-    values = features @ exactly.coefficients + exactly.intercepts
-    np.testing.assert_allclose(values, theirs.decision_function(features), atol=2e-3)
-    # a tolerance of 1e-4 leaves errors in the values, which seldom matter to which is largest
-    assert (roughly(features) == theirs.predict(features)).mean() > 0.99
+def test_the_penalty_is_chosen_on_held_out_images(pictures):
+    measured = FIGURE6.measure(Cell("maps", "mnist-pm", RANDOM, 6, 0))
+    network, _ = networks.fitted(Cell("maps", "mnist-pm", RANDOM, 6, 0), pictures.X_train, 0.1)
+    features, y = network.transform(pictures.X_train), pictures.y_train
+    order = np.random.RandomState(0).permutation(300)
+    held, kept = order[:50], order[50:]
+    share = 250 / 300
+    C = measured.details["C"] / share
+    assert min(abs(C - penalty) for penalty in networks.PENALTIES) < 1e-9
 
+    def score(C):
+        model = SquaredHingeClassifier(C=C).fit(features[kept], y[kept])
+        return model.score(features[held], y[held])
 
-def test_the_penalty_is_chosen_on_held_out_rows(rng):
-    y = np.arange(240) % 10
-    features = (np.eye(10)[y] + 0.8 * rng.normal(size=(240, 10))).astype(np.float32)
-    C, score = choose_penalty(features, y, 0)
-    share = 200 / 240
-    assert min(abs(C - share * penalty) for penalty in PENALTIES) < 1e-9
-    order = np.random.RandomState(0).permutation(240)
-    held, kept = np.sort(order[:40]), np.sort(order[40:])
-    scores = [
-        np.mean(classifier(features[held]) == y[held])
-        for classifier in train(features[kept], y[kept], PENALTIES)
-    ]
-    assert score == pytest.approx(scores[PENALTIES.index(C / share)], abs=0.03)
+    assert measured.details["held out"] == pytest.approx(score(C), abs=0.03)
+    assert all(score(C) >= score(other) - 0.03 for other in networks.PENALTIES[:5])
 
 
 def test_covariance_of_features(pictures):

@@ -1,4 +1,4 @@
-"""Figures 1b and 1c: fields on the sphere, learned harmonics and kernel machines."""
+"""Figures 1b and 1c: fields on the sphere, learned harmonics and kernel SVMs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 
 from bochner.data.local import LocalDataset
 from bochner.data.toys import checkerboard_sphere
-from bochner.models.linear_machine import TWO_CLASSES
+from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS
-from bochner.papers.bullins.kernel_svm import (
-    arccosine_kernel,
-    measure_gaussian_svm,
-    measure_svm,
-)
 from bochner.papers.groups import Groups, detail
+from bochner.papers.kernel_svm import Kernel, arccosine_kernel
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section, Value
 
@@ -33,15 +29,8 @@ PUBLISHED: dict[str, tuple[Value, str | Value]] = {
     OURS: (Value("99.1", 99.1), Value("29", 29)),
     ARCCOSINE_SVM: (Value("95.1", 95.1), ""),
 }
-PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))  # C of the kernel machines
+PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))  # C of the kernel SVMs
 HARMONICS, SHOWN = 100, 3
-
-
-def harmonic_features(**parameters: Any) -> Any:
-    """The learned map."""
-    from bochner.margin.sphere.features import MarginHarmonicFeatures
-
-    return MarginHarmonicFeatures(**parameters)
 
 
 def _load(task: str, seed: int) -> LocalDataset:
@@ -51,8 +40,7 @@ def _load(task: str, seed: int) -> LocalDataset:
 EXPERIMENT = common.Experiment(
     name="checkerboard",
     load=_load,
-    make_map=harmonic_features,
-    model=TWO_CLASSES,
+    make_map=MarginHarmonicFeatures,
     multiples=common.NARROW_MULTIPLES,
     widths=(HARMONICS,),
     kernel_svms=(ARCCOSINE_SVM, RBF_SVM),
@@ -64,9 +52,11 @@ EXPERIMENT = common.Experiment(
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
     if cell.method == RBF_SVM:
-        return measure_gaussian_svm(EXPERIMENT, cell, common.NARROW_MULTIPLES, PENALTIES)
+        multiples = common.NARROW_MULTIPLES
+        return common.measure_gaussian_svm(EXPERIMENT, cell, multiples, PENALTIES)
     if cell.method == ARCCOSINE_SVM:
-        return measure_svm(EXPERIMENT, cell, {1.0: arccosine_kernel}, PENALTIES)
+        kernels: dict[float, Kernel] = {1.0: lambda gram: gram}
+        return common.measure_svm(EXPERIMENT, cell, arccosine_kernel, kernels, PENALTIES)
     return common.measure_features(EXPERIMENT, cell)
 
 
@@ -75,19 +65,16 @@ def sections(results: Sequence[Result]) -> list[Section]:
     groups = Groups(results)
     rows: list[Row] = [("method", "accuracy", "harmonics", "fit s", "paper", "paper's harmonics")]
     for key in groups:
-        method = key[1]
+        method, accuracy, seconds = key[1], groups.mean(*key), common.fit_value(groups, *key)
         harmonics = groups.mean(*key, detail("columns"), ".1f") if method == OURS else ""
-        published = PUBLISHED.get(method, ("", ""))
-        rows.append(
-            (method, groups.mean(*key), harmonics, common.fit_value(groups, *key), *published)
-        )
-    claims = (
-        groups.compare(
-            "learned harmonics do better than the arc-cosine machine", OURS, ARCCOSINE_SVM
-        ),
-        groups.compare(
-            "they do better than a tuned Gaussian machine (not in the paper)", OURS, RBF_SVM
-        ),
+        rows.append((method, accuracy, harmonics, seconds, *PUBLISHED.get(method, ("", ""))))
+    others = {
+        ARCCOSINE_SVM: "the arc-cosine SVM",
+        RBF_SVM: "a tuned Gaussian SVM (not in the paper)",
+    }
+    claims = tuple(
+        groups.compare(f"learned harmonics do better than {text}", OURS, other)
+        for other, text in others.items()
     )
     over = common.over(groups, results)
     return [
@@ -95,7 +82,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             f"Checkerboard on the sphere: test accuracy in percent, {over}",
             tuple(rows),
             (
-                "harmonics: distinct ones, one column each. Kernel machines: C, and gamma of the"
+                "harmonics: distinct ones, one column each. Kernel SVMs: C, and gamma of the"
                 " RBF, chosen on held-out rows; their fit includes the choice.",
             ),
             claims=claims,
@@ -108,18 +95,12 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def picture(seed: int) -> Figure:
-    """The decision on the sphere, and the features that weigh most in it.
-
-    Parameters
-    ----------
-    seed : int
-        Of the rows, and of the game.
-    """
+    """The decision on the sphere, and the features that weigh most in it."""
     from bochner.plots.sphere import harmonic_on_sphere
 
     data = EXPERIMENT.load(TASKS[0], seed)
     X, y = data.X_train[: common.PICTURE_ROWS], data.y_train[: common.PICTURE_ROWS]
-    learned = harmonic_features(n_components=HARMONICS, random_state=seed).fit(X, y)
+    learned = MarginHarmonicFeatures(n_components=HARMONICS, random_state=seed).fit(X, y)
     model = common.picture_model(learned.transform(X), y)
     heaviest = np.argsort(-np.abs(model.coef_[0]))[:SHOWN]
     functions = [partial(common.decide, learned, model)]

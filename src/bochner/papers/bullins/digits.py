@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from bochner.data.local import LocalDataset, load_mnist
-from bochner.models.linear_machine import MANY_CLASSES
+from bochner.linear import RidgeClassifier
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups
-from bochner.papers.study import Study, Version
+from bochner.papers.study import Version
 from bochner.records.cells import Result
 from bochner.records.sections import Row, Section, value
 
@@ -22,14 +21,12 @@ def _load(task: str, seed: int) -> LocalDataset:
 EXPERIMENT = common.Experiment(
     name="digits",
     load=_load,
-    make_map=common.margin_features,
-    model=MANY_CLASSES,
+    head=RidgeClassifier(),
     multiples=common.WIDE_MULTIPLES,
     widths=(100, 200, 500, 1000),
     random_widths=(100, 500, 1000, 4000),
     quick_random_widths=(100, 500),
     quick_rows=3000,
-    strength="alpha",
     seeded=False,
 )
 
@@ -53,24 +50,20 @@ def sections(results: Sequence[Result]) -> list[Section]:
             f"All ten digits of MNIST: test accuracy in percent, {common.over(groups, results)}",
             tuple(rows),
             (
-                "Ridge on one column per class, alpha chosen on held-out rows, and gamma of the"
+                "Ridge on one column per class, C chosen on held-out rows, and gamma of the"
                 " random features on those of a subset.",
             ),
         )
     ]
 
 
-DIGITS = Study(
-    name="bullins-digits",
-    paper=common.PAPER,
+DIGITS = common.make_study(
+    EXPERIMENT,
+    sections,
     item="Digits",
     summary="ten classes of MNIST (not in the paper)",
     tasks=("mnist",),
     files={"mnist": ("mnist.npz",)},
     full=Version(3, "about 20 min"),
     quick=Version(1, "25 s", "3000 training rows, 100 columns and 500 random ones, one seed"),
-    collect=partial(common.collect, EXPERIMENT),
-    measure=partial(common.measure_features, EXPERIMENT),
-    sections=sections,
-    widths="columns",
 )

@@ -30,15 +30,14 @@ def measure(cell: Cell) -> Result:
 
 def sections(results: Sequence[Result]) -> list[Section]:
     """What both experiments say."""
-    found: list[Section] = []
+    sections: list[Section] = []
     for name, part in PARTS.items():
         own = [result for result in results if result.cell.study == name]
-        found += part.sections(own) if own else []
-    return found
+        sections += part.sections(own) if own else []
+    return sections
 
 
 FIGURE1 = Study(
-    name="bullins-figure1",
     paper=PAPER,
     item="Figure 1",
     summary="a windmill in the plane, a checkerboard on the sphere",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from bochner.data import local
 from bochner.data.local import LocalDataset, load_regression
-from bochner.models.linear_machine import NUMBERS
+from bochner.linear import RidgeRegressor
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups, detail, score
-from bochner.papers.study import Study, Version
+from bochner.papers.study import Version
 from bochner.records.cells import Result
 from bochner.records.sections import Row, Section, value
 
@@ -23,14 +22,13 @@ def _load(task: str, seed: int) -> LocalDataset:
 EXPERIMENT = common.Experiment(
     name="regression",
     load=_load,
-    make_map=common.margin_features,
-    model=NUMBERS,
+    head=RidgeRegressor(),
+    measure="R2",
     multiples=common.NARROW_MULTIPLES[:-3],
     widths=(50, 100, 200, 500),
     quick_widths=(50,),
     random_widths=(100, 200, 500, 1000, 2000),
     quick_random_widths=(100,),
-    strength="alpha",
 )
 
 
@@ -57,22 +55,18 @@ def sections(results: Sequence[Result]) -> list[Section]:
         Section(
             f"Regression on test rows, {over}; each seed has its own split",
             tuple(rows),
-            ("Ridge on top, alpha (and gamma of the random features) chosen on held-out rows.",),
+            ("Ridge on top, C (and gamma of the random features) chosen on held-out rows.",),
         )
     ]
 
 
-REGRESSION = Study(
-    name="bullins-regression",
-    paper=common.PAPER,
+REGRESSION = common.make_study(
+    EXPERIMENT,
+    sections,
     item="Regression",
     summary="numbers to predict (not in the paper)",
     tasks=tuple(local.REGRESSION),
     files={name: (file,) for name, file in local.REGRESSION.items()},
     full=Version(3, "about 20 min"),
     quick=Version(1, "10 s", "1000 training rows, 50 columns and 100 random ones, one seed"),
-    collect=partial(common.collect, EXPERIMENT),
-    measure=partial(common.measure_features, EXPERIMENT),
-    sections=sections,
-    widths="columns",
 )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from bochner.data.local import PAIRS, LocalDataset, load_pair
-from bochner.models.linear_machine import HELD_OUT, TWO_CLASSES
+from bochner.linear.splits import HELD_OUT
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups
-from bochner.papers.study import Study, Version
+from bochner.papers.study import Version
 from bochner.records.cells import Result
 from bochner.records.sections import Row, Section, Series, chart, value
 
@@ -21,47 +20,31 @@ from bochner.records.sections import Row, Section, Series, chart, value
 # theirs, learned for the margin.
 PUBLISHED_WIDTHS = (100, 500, 1000, 2000, 5000)
 PUBLISHED_COLUMNS = ("RBF-RF", "LKRF", "ours")
-PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
-    "mnist17": {
-        "RBF-RF": (97.42, 99.02, 99.10, 99.42, 99.31),
-        "LKRF": (97.60, 98.95, 99.05, 99.21, 99.37),
-        "ours": (99.05, 99.28, 99.45, 99.63, 99.65),
-    },
-    "mnist49": {
-        "RBF-RF": (87.72, 94.11, 96.95, 97.36, 98.08),
-        "LKRF": (88.42, 93.99, 95.88, 97.18, 97.76),
-        "ours": (93.02, 96.31, 97.68, 98.72, 99.01),
-    },
-    "mnist56": {
-        "RBF-RF": (91.96, 97.63, 97.85, 98.51, 98.82),
-        "LKRF": (92.78, 97.60, 97.79, 98.36, 98.54),
-        "ours": (96.62, 98.67, 99.18, 99.32, 99.64),
-    },
-    "cifar_plane_bird": {
-        "RBF-RF": (71.75, 78.30, 79.85, 80.15, 81.25),
-        "LKRF": (73.30, 78.80, 79.85, 80.80, 81.55),
-        "ours": (81.80, 82.15, 83.00, 84.25, 85.15),
-    },
-    "cifar_auto_truck": {
-        "RBF-RF": (69.70, 75.75, 82.55, 83.35, 85.10),
-        "LKRF": (71.89, 77.33, 83.62, 84.60, 84.95),
-        "ours": (84.80, 85.90, 86.00, 88.25, 88.80),
-    },
-    "cifar_dog_frog": {
-        "RBF-RF": (70.80, 79.95, 81.85, 82.50, 82.95),
-        "LKRF": (70.75, 78.95, 81.25, 81.35, 83.00),
-        "ours": (81.95, 84.05, 85.40, 85.95, 86.25),
-    },
-    "cifar_auto_ship": {
-        "RBF-RF": (70.85, 78.00, 79.15, 81.80, 82.55),
-        "LKRF": (70.55, 77.90, 79.55, 80.95, 82.85),
-        "ours": (81.00, 83.70, 84.40, 86.70, 87.35),
-    },
-    "cifar_auto_deer": {
-        "RBF-RF": (84.65, 90.00, 91.85, 92.45, 92.65),
-        "LKRF": (84.85, 89.75, 91.05, 92.65, 92.90),
-        "ours": (92.40, 93.60, 93.55, 94.05, 94.90),
-    },
+PUBLISHED: dict[tuple[str, str], tuple[float, ...]] = {
+    ("mnist17", "RBF-RF"): (97.42, 99.02, 99.10, 99.42, 99.31),
+    ("mnist17", "LKRF"): (97.60, 98.95, 99.05, 99.21, 99.37),
+    ("mnist17", "ours"): (99.05, 99.28, 99.45, 99.63, 99.65),
+    ("mnist49", "RBF-RF"): (87.72, 94.11, 96.95, 97.36, 98.08),
+    ("mnist49", "LKRF"): (88.42, 93.99, 95.88, 97.18, 97.76),
+    ("mnist49", "ours"): (93.02, 96.31, 97.68, 98.72, 99.01),
+    ("mnist56", "RBF-RF"): (91.96, 97.63, 97.85, 98.51, 98.82),
+    ("mnist56", "LKRF"): (92.78, 97.60, 97.79, 98.36, 98.54),
+    ("mnist56", "ours"): (96.62, 98.67, 99.18, 99.32, 99.64),
+    ("cifar_plane_bird", "RBF-RF"): (71.75, 78.30, 79.85, 80.15, 81.25),
+    ("cifar_plane_bird", "LKRF"): (73.30, 78.80, 79.85, 80.80, 81.55),
+    ("cifar_plane_bird", "ours"): (81.80, 82.15, 83.00, 84.25, 85.15),
+    ("cifar_auto_truck", "RBF-RF"): (69.70, 75.75, 82.55, 83.35, 85.10),
+    ("cifar_auto_truck", "LKRF"): (71.89, 77.33, 83.62, 84.60, 84.95),
+    ("cifar_auto_truck", "ours"): (84.80, 85.90, 86.00, 88.25, 88.80),
+    ("cifar_dog_frog", "RBF-RF"): (70.80, 79.95, 81.85, 82.50, 82.95),
+    ("cifar_dog_frog", "LKRF"): (70.75, 78.95, 81.25, 81.35, 83.00),
+    ("cifar_dog_frog", "ours"): (81.95, 84.05, 85.40, 85.95, 86.25),
+    ("cifar_auto_ship", "RBF-RF"): (70.85, 78.00, 79.15, 81.80, 82.55),
+    ("cifar_auto_ship", "LKRF"): (70.55, 77.90, 79.55, 80.95, 82.85),
+    ("cifar_auto_ship", "ours"): (81.00, 83.70, 84.40, 86.70, 87.35),
+    ("cifar_auto_deer", "RBF-RF"): (84.65, 90.00, 91.85, 92.45, 92.65),
+    ("cifar_auto_deer", "LKRF"): (84.85, 89.75, 91.05, 92.65, 92.90),
+    ("cifar_auto_deer", "ours"): (92.40, 93.60, 93.55, 94.05, 94.90),
 }
 
 
@@ -72,8 +55,6 @@ def _load(task: str, seed: int) -> LocalDataset:
 EXPERIMENT = common.Experiment(
     name="table1",
     load=_load,
-    make_map=common.margin_features,
-    model=TWO_CLASSES,
     multiples=common.WIDE_MULTIPLES,
     widths=(100, 500, 1000),
     random_widths=(100, 500, 1000, 5000),
@@ -120,15 +101,14 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 def published(task: str, column: str, width: int) -> float | None:
     """The published number, None where there is none."""
-    if task not in PUBLISHED or width not in PUBLISHED_WIDTHS:
-        return None
-    return PUBLISHED[task][column][PUBLISHED_WIDTHS.index(width)]
+    numbers = dict(zip(PUBLISHED_WIDTHS, PUBLISHED[task, column], strict=True))
+    return numbers.get(width)
 
 
 def _chart_section(groups: Groups, task: str) -> Section:
     theirs = [
-        Series(f"paper {column}", PUBLISHED_WIDTHS, numbers, published=True, subject=column)
-        for column, numbers in PUBLISHED.get(task, {}).items()
+        Series(f"paper {c}", PUBLISHED_WIDTHS, PUBLISHED[task, c], published=True, subject=c)
+        for c in PUBLISHED_COLUMNS
     ]
     curves = [*groups.curves(task, methods=(RANDOM, OURS)), *theirs]
     return Section(task, chart=chart("columns", "accuracy in percent", curves, log_x=True))
@@ -156,9 +136,9 @@ def _summary(groups: Groups) -> list[str]:
     narrow, wide = 100, 5000
     learned = {task: means[task, OURS, narrow] for task in tasks if (task, OURS, narrow) in means}
     if learned:
-        random = {task: PUBLISHED[task]["RBF-RF"][-1] for task in learned}
+        random = {task: PUBLISHED[task, "RBF-RF"][-1] for task in learned}
         above = sum(learned[task] > random[task] for task in learned)
-        theirs = sum(PUBLISHED[task]["ours"][0] > random[task] for task in learned)
+        theirs = sum(PUBLISHED[task, "ours"][0] > random[task] for task in learned)
         lines.append(
             f"With {narrow} columns ours is above the published random features with {wide} on "
             f"{above} of {len(learned)} tasks (the paper's own: {theirs})."
@@ -173,17 +153,13 @@ def _summary(groups: Groups) -> list[str]:
     return lines
 
 
-TABLE1 = Study(
-    name="bullins-table1",
-    paper=common.PAPER,
+TABLE1 = common.make_study(
+    EXPERIMENT,
+    sections,
     item="Table 1",
     summary="learned and random features on eight pairs of classes",
     tasks=tuple(PAIRS),
     files={name: (file,) for name, (file, _, _) in PAIRS.items()},
     full=Version(3, "about 4 h"),
     quick=Version(1, "25 s", "1000 training rows, 100 columns, one seed"),
-    collect=partial(common.collect, EXPERIMENT),
-    measure=partial(common.measure_features, EXPERIMENT),
-    sections=sections,
-    widths="columns",
 )

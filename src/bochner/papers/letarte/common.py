@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from bochner.data.local import PAIRS, LocalDataset, load_local
+from bochner.engine.rowwise import row_slices
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.papers.groups import Groups, error_percent
-from bochner.papers.study import Request, Study, Version
+from bochner.papers.study import Request, Study, Version, timed_result
 from bochner.records.cells import Cell, Result
 
 PAPER = "Letarte, Morvant, Germain 2019"
@@ -68,12 +69,15 @@ SOLVERS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_study(tasks: tuple[str, ...], full: Version, quick: Version, **values: Any) -> Study:
+def make_study(
+    item: str, summary: str, tasks: tuple[str, ...], full: Version, quick: Version, **values: Any
+) -> Study:
     """A study of this paper; its quick version leaves out the data with most columns."""
     if WIDE in tasks:
         note = f"{quick.note}, without {WIDE}, whose 54877 columns take minutes"
         quick = replace(quick, note=note, tasks=tuple(task for task in tasks if task != WIDE))
-    return Study(paper=PAPER, tasks=tasks, files=FILES, full=full, quick=quick, **values)
+    values |= {"tasks": tasks, "files": FILES, "full": full, "quick": quick}
+    return Study(paper=PAPER, item=item, summary=summary, **values)
 
 
 def training_rows(request: Request, most: int) -> int:
@@ -151,43 +155,63 @@ class Tuned:
     valid_error: float
     test_error: float
     train_error: float
+    strength: float = 0.0  # of the posterior, where several were tried
 
 
-def tune_linear(
-    feature_map: Any,
+def tune(
+    maps: Iterable[tuple[float, Any]],
     split: Split,
     gamma: float,
-    seed: int,
-    penalties: Sequence[float] = PENALTIES,
-    solver: str = CONVERGED,
+    fit_path: Callable[[Any, NDArray[np.int64]], Iterable[Any]],
+    block: int = 2000,
 ) -> Tuned:
-    """The linear model on the features of a map, with the C that is best on validation rows.
+    """The map and the C that are best on validation rows.
 
-    Of equally good ones the smallest is taken. `gamma` is only reported; `solver` is a name in
-    ``SOLVERS``.
+    `maps` are fitted, each with its strength. `fit_path` fits linear models to features, from the
+    smallest C to the largest. Of equally good ones the first map, then the smallest C, is taken.
+    `gamma` is only reported. The features of `block` test rows are there at a time.
     """
-    features = feature_map.transform(split.X_train)
-    valid = feature_map.transform(split.X_valid)
-    errors, models = [], []
+    best: tuple[float, float, float, Any, Any] | None = None
+    for strength, feature_map in maps:
+        features, valid = map(feature_map.transform, (split.X_train, split.X_valid))
+        for model in fit_path(features, split.y_train):
+            error = wrong(model.predict(valid), split.y_valid)
+            if best is None or error < best[0]:
+                train_error = wrong(model.predict(features), split.y_train)
+                best = error, train_error, strength, feature_map, model
+    assert best is not None, "there are no maps"
+    valid_error, train_error, strength, feature_map, model = best
+    predictions = [
+        model.predict(feature_map.transform(split.X_test[rows]))
+        for rows in row_slices(len(split.y_test), block)
+    ]
+    test_error = wrong(np.concatenate(predictions), split.y_test)
+    return Tuned(gamma, model.C, valid_error, test_error, train_error, strength)
+
+
+def wrong(predictions: NDArray[Any], y: NDArray[Any]) -> float:
+    """The share of wrong predictions."""
+    return float(np.mean(predictions != y))
+
+
+def liblinear_path(
+    features: Any,
+    y: NDArray[Any],
+    *,
+    seed: int,
+    solver: str = CONVERGED,
+    penalties: Sequence[float] = PENALTIES,
+) -> Iterator[LinearSVC]:
+    """LIBLINEAR's linear models, converged or not.
+
+    The largest values of C may stop short of the optimum, and with the authors' solver do; they
+    are judged by their validation error like all others.
+    """
     for C in penalties:
-        # The largest values of C may stop short of the optimum, and with the authors' solver do;
-        # they are judged by their validation error like all others.
-        models.append(linear_svm(features, split.y_train, C, seed, solver))
-        errors.append(float(np.mean(models[-1].predict(valid) != split.y_valid)))
-    best = int(np.argmin(errors))
-    train_error = float(np.mean(models[best].predict(features) != split.y_train))
-    predictions = models[best].predict(feature_map.transform(split.X_test))
-    test_error = float(np.mean(predictions != split.y_test))
-    return Tuned(gamma, penalties[best], errors[best], test_error, train_error)
-
-
-def linear_svm(
-    features: Any, y: NDArray[Any], C: float, seed: int, solver: str = CONVERGED
-) -> LinearSVC:
-    """LIBLINEAR's linear model, converged or not."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return LinearSVC(C=C, random_state=seed, **SOLVERS[solver]).fit(features, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = LinearSVC(C=C, random_state=seed, **SOLVERS[solver]).fit(features, y)
+        yield model
 
 
 def landmark_map(cell: Cell, n_landmarks: float, n_frequencies: int) -> Any:
@@ -214,8 +238,8 @@ def measure_landmarks(
         warnings.simplefilter("ignore", ConvergenceWarning)
         feature_map.fit(split.X_train, split.y_train)
     fit = time.perf_counter() - start
-    solver = cell.setting("solver", CONVERGED)
-    tuned = tune_linear(feature_map, split, cell.setting("gamma"), cell.seed, solver=solver)
+    path = partial(liblinear_path, seed=cell.seed, solver=cell.setting("solver", CONVERGED))
+    tuned = tune([(LANDMARK_BETA, feature_map)], split, cell.setting("gamma"), path)
     return as_result(cell, split, tuned, start, fit)
 
 
@@ -229,7 +253,8 @@ def as_result(
 ) -> Result:
     """A result with what was chosen, and the seconds since `start`."""
     n_train, _, n_test, _ = split.sizes
-    details = (details or {}) | {
+    details = {
+        **(details or {}),
         "gamma": tuned.gamma,
         "C": tuned.C,
         "train error": tuned.train_error,
@@ -237,8 +262,7 @@ def as_result(
         "n_available": split.n_available,
         "n_test": n_test,
     }
-    seconds = round(time.perf_counter() - start, 2)
-    return Result(cell, 1 - tuned.test_error, round(fit, 4), seconds, details)
+    return timed_result(cell, 1 - tuned.test_error, fit, start, details)
 
 
 def averaged_differences(groups: Groups, task: str, worse: str, better: str) -> list[float]:
@@ -268,6 +292,6 @@ def cut_lines(results: Sequence[Result]) -> list[str]:
     return ["; ".join(f"{task}: {note}" for task, note in notes.items()) + "."] if notes else []
 
 
-def solver_text(names: Sequence[str]) -> str:
+def solver_text(name: str) -> str:
     """How the linear model was trained."""
-    return f"Linear model: {', '.join(f'{name} {SOLVERS[name]}' for name in names)}."
+    return f"Linear model: {name} {SOLVERS[name]}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
-from bochner.models.linear_machine import hinge_path
+from bochner.linear import SquaredHingeClassifier
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.letarte import common, svm
-from bochner.papers.study import Request, Runner, Study, Version, grid
+from bochner.papers.study import Request, Runner, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart, value
 
@@ -37,14 +37,11 @@ def collect(request: Request, run: Runner) -> list[Result]:
     """Frequencies at random, or drawn with replacement from two kinds of posterior."""
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     candidates = QUICK_CANDIDATES if request.quick else CANDIDATES
-    settings = {
-        task: {"candidates": candidates, "gamma": gamma}
-        for task, gamma in svm.choose_gamma(request, run).items()
-    }
+    gammas = svm.choose_gamma(request, run)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
-    return run(
-        grid("frequencies", request, columns, common.training_rows(request, MAX_TRAIN), settings)
-    )
+    max_train = common.training_rows(request, MAX_TRAIN)
+    variants = [{"candidates": candidates}]
+    return run(grid("frequencies", request, columns, max_train, gammas, variants))
 
 
 def measure(cell: Cell) -> Result:
@@ -53,9 +50,17 @@ def measure(cell: Cell) -> Result:
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
     start = time.perf_counter()
-    tuned, strength = tune_path(_maps(cell, split), split, cell.setting("gamma"))
-    details = {POSTERIORS[cell.method][1]: strength} if cell.method in POSTERIORS else None
+    tuned = common.tune(_maps(cell, split), split, cell.setting("gamma"), squared_hinge_path)
+    details = {POSTERIORS[cell.method][1]: tuned.strength} if cell.method in POSTERIORS else None
     return common.as_result(cell, split, tuned, start, details=details)
+
+
+def squared_hinge_path(features: Any, y: NDArray[np.int64]) -> Iterator[SquaredHingeClassifier]:
+    """The same squared hinge as LIBLINEAR's, with an intercept that is not penalised.
+
+    Fast also with very many columns.
+    """
+    return SquaredHingeClassifier().path(features, y, common.PENALTIES)
 
 
 def _maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
@@ -88,59 +93,6 @@ def _losses(task: str, seed: int, max_train: int | None, gamma: float, candidate
         random_state=seed,
     )
     return posterior.fit(split.X_train, split.y_train)
-
-
-def tune_path(
-    feature_maps: Iterator[tuple[float, Any]],
-    split: common.Split,
-    gamma: float,
-    penalties: Sequence[float] = common.PENALTIES,
-    block: int = 2000,
-) -> tuple[common.Tuned, float]:
-    """The map and the C that are best on validation rows, for maps of very many columns.
-
-    The same squared hinge as LIBLINEAR's, at its optimum, but with an intercept that is not
-    penalised. Of equally good ones the first map, then the smallest C, is taken.
-
-    Parameters
-    ----------
-    feature_maps : iterator of (float, fitted map)
-        Maps, each with the strength it was made with.
-    split, gamma, penalties
-        As for :func:`~bochner.papers.letarte.common.tune_linear`.
-    block : int, default=2000
-        Test rows whose features are there at a time.
-
-    Returns
-    -------
-    tuned : Tuned
-        What was chosen and how it does.
-    strength : float
-        That of the map chosen.
-    """
-    best: tuple[float, float, float, float, Any, Any] | None = None
-    signs = split.y_train.astype(np.float64)[:, None]
-    for strength, feature_map in feature_maps:
-        features = np.asarray(feature_map.transform(split.X_train), dtype=np.float32)
-        valid = np.asarray(feature_map.transform(split.X_valid), dtype=np.float32)
-        for C, linear in zip(penalties, hinge_path(features, signs, penalties), strict=True):
-            error = _wrong(linear(valid), split.y_valid)
-            if best is None or error < best[0]:
-                train_error = _wrong(linear(features), split.y_train)
-                best = error, C, strength, train_error, feature_map, linear
-    assert best is not None, "there are no maps"
-    error, C, strength, train_error, feature_map, linear = best
-    n = len(split.y_test)
-    wrong = [
-        _wrong(linear(np.asarray(feature_map.transform(split.X_test[rows]))), split.y_test[rows])
-        * len(split.y_test[rows])
-        for rows in (slice(start, start + block) for start in range(0, n, block))
-    ]
-    return common.Tuned(gamma, C, error, sum(wrong) / n, train_error), strength
-
-
-def _wrong(decisions: NDArray[Any], y: NDArray[np.int64]) -> float:
-    return float(np.mean(np.where(decisions[:, 0] > 0, 1, -1) != y))
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -214,25 +166,25 @@ def _claims(groups: Groups) -> Iterator[Claim]:
     yield slightly
 
 
-def _figure(
-    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
-) -> Study:
-    note = "500 training rows, 2000 candidates, up to 1000 frequencies, two splits"
-    return common.make_study(
-        tasks,
-        Version(3, full_time),
-        Version(2, quick_time, note),
-        name=f"letarte-figure{number}",
-        item=f"Figure {number}",
-        summary=summary,
-        collect=collect,
-        measure=measure,
-        sections=sections,
-        widths="frequencies",
-    )
-
-
-SUMMARY = "error against the number of frequencies from a posterior"
-FIGURE3 = _figure(3, SUMMARY, ("ads", "breast", "mnist49"), "about 40 min", "30 s")
-OTHERS = tuple(task for task in common.DATASETS if task not in FIGURE3.tasks)
-FIGURE5 = _figure(5, "as Figure 3, the other datasets", OTHERS, "about 2 h", "35 s")
+_figure = partial(
+    common.make_study,
+    collect=collect,
+    measure=measure,
+    sections=sections,
+    widths="frequencies",
+)
+NOTE = "500 training rows, 2000 candidates, up to 1000 frequencies, two splits"
+FIGURE3 = _figure(
+    "Figure 3",
+    "error against the number of frequencies from a posterior",
+    ("ads", "breast", "mnist49"),
+    Version(3, "about 40 min"),
+    Version(2, "30 s", NOTE),
+)
+FIGURE5 = _figure(
+    "Figure 5",
+    "as Figure 3, the other datasets",
+    tuple(task for task in common.DATASETS if task not in FIGURE3.tasks),
+    Version(3, "about 2 h"),
+    Version(2, "35 s", NOTE),
+)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.letarte import common, svm
 from bochner.papers.letarte.common import PB_C, PB_R, RBF_C, RBF_R
-from bochner.papers.study import Request, Runner, Study, Version
+from bochner.papers.study import Request, Runner, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart, value
 from bochner.records.statistics import mean_and_error
@@ -24,21 +25,14 @@ def collect(request: Request, run: Runner) -> list[Result]:
     """Shares of the rows as landmarks, at random or centroids, plain or learned."""
     percents = request.widths or (QUICK_PERCENTS if request.quick else PERCENTS)
     return run(
-        [
-            Cell(
-                "landmarks",
-                task,
-                method,
-                None,
-                seed,
-                common.training_rows(request, MAX_TRAIN),
-                (("gamma", gamma), ("percent", percent), ("solver", common.CONVERGED)),
-            )
-            for task, gamma in svm.choose_gamma(request, run).items()
-            for seed in range(request.seeds)
-            for percent in percents
-            for method in METHODS
-        ]
+        grid(
+            "landmarks",
+            request,
+            [(method, None) for method in METHODS],
+            common.training_rows(request, MAX_TRAIN),
+            svm.choose_gamma(request, run),
+            [{"percent": percent, "solver": common.CONVERGED} for percent in percents],
+        )
     )
 
 
@@ -63,7 +57,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
                 f"beta = {common.LANDMARK_BETA:g}, {common.LANDMARK_FREQUENCIES} frequencies"
                 " (paper: both chosen on validation rows).",
                 "gamma chosen by the SVM on the authors' split; C by validation error. "
-                f"{common.solver_text([common.CONVERGED])}",
+                f"{common.solver_text(common.CONVERGED)}",
                 *common.cut_lines(results),
             ),
         )
@@ -117,26 +111,25 @@ def _spread(groups: Groups, task: str, method: str) -> float:
     return float(np.mean(errors))
 
 
-def _figure(
-    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
-) -> Study:
-    note = "500 training rows, 1, 10 and 25 percent of them as landmarks, two splits"
-    return common.make_study(
-        tasks,
-        Version(5, full_time),
-        Version(2, quick_time, note),
-        name=f"letarte-figure{number}",
-        item=f"Figure {number}",
-        summary=summary,
-        collect=collect,
-        measure=measure,
-        sections=sections,
-        widths="percents of the rows as landmarks",
-    )
-
-
-FIGURE2 = _figure(
-    2, "error against the share of the rows that are landmarks", ("ads",), "about 20 min", "25 s"
+_figure = partial(
+    common.make_study,
+    collect=collect,
+    measure=measure,
+    sections=sections,
+    widths="percents of the rows as landmarks",
 )
-OTHERS = tuple(task for task in common.DATASETS if task not in FIGURE2.tasks)
-FIGURE6 = _figure(6, "as Figure 2, the other datasets", OTHERS, "about 3 h", "90 s")
+NOTE = "500 training rows, 1, 10 and 25 percent of them as landmarks, two splits"
+FIGURE2 = _figure(
+    "Figure 2",
+    "error against the share of the rows that are landmarks",
+    ("ads",),
+    Version(5, "about 20 min"),
+    Version(2, "25 s", NOTE),
+)
+FIGURE6 = _figure(
+    "Figure 6",
+    "as Figure 2, the other datasets",
+    tuple(task for task in common.DATASETS if task not in FIGURE2.tasks),
+    Version(5, "about 3 h"),
+    Version(2, "90 s", NOTE),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from bochner.fourier.features import FourierFeatures
@@ -21,22 +21,11 @@ RANDOM = "random"
 # Names in the table: settings of PosteriorFourierFeatures, and strengths among which the
 # validation rows choose (rho is a multiple of the candidates). Drawing with replacement is
 # sensitive to it.
+BETAS, RHOS = (1.0, 3.0, 10.0, 100.0), (1e-3, 1e-2, 1e-1)
 POSTERIORS: dict[str, tuple[dict[str, str], str, tuple[float, ...]]] = {
-    "KL, with replacement": (
-        {"divergence": "kl", "draw": "with_replacement"},
-        "beta",
-        (1.0, 3.0, 10.0, 100.0),
-    ),
-    "KL, without": (
-        {"divergence": "kl", "draw": "without_replacement"},
-        "beta",
-        (1.0, 3.0, 10.0, 100.0),
-    ),
-    "chi-square": (
-        {"divergence": "chi2", "draw": "without_replacement"},
-        "rho",
-        (1e-3, 1e-2, 1e-1),
-    ),
+    "KL, with replacement": ({"divergence": "kl", "draw": "with_replacement"}, "beta", BETAS),
+    "KL, without": ({"divergence": "kl", "draw": "without_replacement"}, "beta", BETAS),
+    "chi-square": ({"divergence": "chi2", "draw": "without_replacement"}, "rho", RHOS),
     "continuous": ({"divergence": "kl", "support": "continuous"}, "beta", (10.0, 100.0)),
 }
 METHODS = (RANDOM, *POSTERIORS)
@@ -49,22 +38,19 @@ def collect(request: Request, run: Runner) -> list[Result]:
     """Every way with every number of frequencies; gamma is the same for all."""
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
-    settings = {task: {"gamma": GAMMA} for task in request.tasks}
-    return run(
-        grid("mnist49", request, columns, common.training_rows(request, TRAIN_ROWS), settings)
-    )
+    max_train = common.training_rows(request, TRAIN_ROWS)
+    return run(grid("mnist49", request, columns, max_train, variants=[{"gamma": GAMMA}]))
 
 
 def measure(cell: Cell) -> Result:
     """Measure one cell."""
     split = draw_split(cell.task, cell.seed, cell.max_train or TRAIN_ROWS)
     start = time.perf_counter()
-    gamma = cell.setting("gamma")
-    tuned, fit = [], 0.0
-    for fitted, seconds in _fitted_maps(cell, split):
-        fit += seconds
-        tuned.append(common.tune_linear(fitted, split, gamma, cell.seed))
-    return common.as_result(cell, split, min(tuned, key=lambda each: each.valid_error), start, fit)
+    maps = list(_fitted_maps(cell, split))
+    fit = time.perf_counter() - start
+    path = partial(common.liblinear_path, seed=cell.seed)
+    tuned = common.tune(maps, split, cell.setting("gamma"), path)
+    return common.as_result(cell, split, tuned, start, fit)
 
 
 @lru_cache(maxsize=1)
@@ -73,32 +59,27 @@ def draw_split(task: str, seed: int, n_train: int) -> common.Split:
     return common.pool_split(common.load_rows(task), seed, n_train, VALID_ROWS, TEST_ROWS)
 
 
-def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[Any, float]]:
-    """The maps of a cell, one for each strength, and the seconds that each took."""
+def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
+    """The maps of a cell, one for each strength."""
     X, y = split.X_train, split.y_train
     settings: dict[str, Any] = {
         "n_components": cell.width,
         "gamma": cell.setting("gamma"),
         "random_state": cell.seed,
     }
-    start = time.perf_counter()
     if cell.method == RANDOM:
-        fitted = FourierFeatures(sampling="iid", **settings).fit(X, y)
-        yield fitted, time.perf_counter() - start
+        yield 0.0, FourierFeatures(sampling="iid", **settings).fit(X, y)
         return
     posterior, name, strengths = POSTERIORS[cell.method]
     settings |= posterior
     if "support" in posterior:
         for strength in strengths:
-            fitted = PosteriorFourierFeatures(**(settings | {name: strength})).fit(X, y)
-            yield fitted, time.perf_counter() - start
-            start = time.perf_counter()
+            yield strength, PosteriorFourierFeatures(**settings, **{name: strength}).fit(X, y)
         return
     # The losses are computed once; every posterior follows from them.
     base = PosteriorFourierFeatures(n_candidates=CANDIDATES, **settings).fit(X, y)
     for strength in strengths:
-        yield base.with_posterior(**{name: strength}), time.perf_counter() - start
-        start = time.perf_counter()
+        yield strength, base.with_posterior(**{name: strength})
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -125,12 +106,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 MNIST49 = common.make_study(
+    "MNIST 49",
+    "ways to choose few frequencies (not a figure of the paper)",
     (TASK,),
     Version(10, "about 1 h"),
     Version(2, "45 s", "500 training rows, 5 and 25 frequencies, two draws"),
-    name="letarte-mnist49",
-    item="MNIST 49",
-    summary="ways to choose few frequencies (not a figure of the paper)",
     collect=collect,
     measure=measure,
     sections=sections,

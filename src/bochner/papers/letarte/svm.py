@@ -1,4 +1,4 @@
-"""The gaussian support vector machine of Table 1, on the authors' own split.
+"""The Gaussian support vector machine of Table 1, on the authors' own split.
 
 Its choice of gamma is taken over by the other studies.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.svm import SVC
 
 from bochner.papers.groups import error_percent
+from bochner.papers.kernel_svm import fit_svm, gaussian, held_out_scores, squared_distances
 from bochner.papers.letarte import common
 from bochner.papers.study import Request, Runner, Version
 from bochner.records.cells import Cell, Result
@@ -27,7 +24,7 @@ MAX_TRAIN = 10_000  # fewer rows prefer another gamma
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """The machine on the authors' split of each dataset; further seeds are further splits."""
+    """The SVM on the authors' split of each dataset; further seeds are further splits."""
     max_train = common.training_rows(request, MAX_TRAIN)
     return run(
         [
@@ -38,10 +35,10 @@ def collect(request: Request, run: Runner) -> list[Result]:
     )
 
 
-def choose_gamma(request: Request, run: Runner) -> dict[str, float]:
-    """What the machine chooses on the authors' split, by dataset; those that fail are left out."""
+def choose_gamma(request: Request, run: Runner) -> dict[str, dict[str, float]]:
+    """What the SVM chooses on the authors' split, by dataset; those that fail are left out."""
     results = collect(Request(request.tasks, 1, request.quick), run)
-    return {result.cell.task: result.details["gamma"] for result in results}
+    return {result.cell.task: {"gamma": result.details["gamma"]} for result in results}
 
 
 def measure(cell: Cell) -> Result:
@@ -50,7 +47,7 @@ def measure(cell: Cell) -> Result:
 
 
 def measure_svm(cell: Cell, split: common.Split) -> Result:
-    """The machine with the gamma of the cell, or with its own choice where the cell has none."""
+    """The SVM with the gamma of the cell, or with its own choice where the cell has none."""
     start = time.perf_counter()
     gamma = cell.setting("gamma")
     return common.as_result(
@@ -61,47 +58,26 @@ def measure_svm(cell: Cell, split: common.Split) -> Result:
 def tune_svm(
     split: common.Split, gammas: Sequence[float], penalties: Sequence[float] = common.PENALTIES
 ) -> common.Tuned:
-    """The gaussian support vector machine whose gamma and C are best on the validation rows.
+    """The Gaussian support vector machine whose gamma and C are best on the validation rows.
 
     It is trained on the training rows only, not again with the validation rows. Of equally good
     pairs the one with the smallest C, then the smallest gamma, is taken: the first that the
     authors' grid search meets.
     """
-    # Distances are computed once, kernels once per gamma. In float64: in float32 the difference of
-    # squares would lose the small distances of unscaled columns.
-    train = _squared_distances(split.X_train, split.X_train)
-    valid = _squared_distances(split.X_valid, split.X_train)
-    errors = np.empty((len(penalties), len(gammas)))
-    kernel, valid_kernel = np.empty_like(train), np.empty_like(valid)
-    for column, gamma in enumerate(gammas):
-        _gaussian(train, gamma, out=kernel)
-        _gaussian(valid, gamma, out=valid_kernel)
-        for row, C in enumerate(penalties):
-            svm = _precomputed(C).fit(kernel, split.y_train)
-            errors[row, column] = np.mean(svm.predict(valid_kernel) != split.y_valid)
-    row, column = divmod(int(np.argmin(errors)), len(gammas))
-    C, gamma = penalties[row], gammas[column]
-    svm = _precomputed(C).fit(_gaussian(train, gamma, out=kernel), split.y_train)
-    train_error = float(np.mean(svm.predict(kernel) != split.y_train))
-    test_kernel = _squared_distances(split.X_test, split.X_train)
-    predictions = svm.predict(_gaussian(test_kernel, gamma, out=test_kernel))
-    test_error = float(np.mean(predictions != split.y_test))
-    return common.Tuned(gamma, C, float(errors[row, column]), test_error, train_error)
-
-
-def _squared_distances(X: Any, Y: Any) -> NDArray[np.float64]:
-    return euclidean_distances(X.astype(np.float64), Y.astype(np.float64), squared=True)
-
-
-def _gaussian(
-    squared_distances: NDArray[np.float64], gamma: float, out: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    np.multiply(squared_distances, -gamma, out=out)
-    return np.exp(out, out=out)
-
-
-def _precomputed(C: float) -> SVC:
-    return SVC(C=C, kernel="precomputed", cache_size=1000)
+    kernels = [gaussian(gamma) for gamma in gammas]
+    X, y = split.X_train, split.y_train
+    scores = held_out_scores(
+        squared_distances, kernels, penalties, X, y, split.X_valid, split.y_valid
+    )
+    row, column = divmod(int(np.argmax(scores.T)), len(gammas))
+    predict = fit_svm(squared_distances, kernels[column], penalties[row], X, y)
+    return common.Tuned(
+        gammas[column],
+        penalties[row],
+        1 - float(scores[column, row]),
+        common.wrong(predict(split.X_test), split.y_test),
+        common.wrong(predict(X), y),
+    )
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -128,12 +104,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 SVM = common.make_study(
+    "SVM",
+    "Table 1's support vector machine, on the authors' split",
     common.DATASETS,
     Version(1, "about 40 min"),
     Version(1, "15 s", "500 training rows"),
-    name="letarte-svm",
-    item="SVM",
-    summary="Table 1's support vector machine, on the authors' split",
     collect=collect,
     measure=measure,
     sections=sections,

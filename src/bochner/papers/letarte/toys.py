@@ -7,6 +7,7 @@ whose classes change along one direction only, and one where a ring surrounds a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from bochner.data.local import LocalDataset
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.letarte import common, svm
 from bochner.papers.letarte.common import PB_R, RBF_R
-from bochner.papers.study import Request, Runner, Study, Version, grid
+from bochner.papers.study import Request, Runner, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section
 
@@ -33,32 +34,14 @@ Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def stripes(n: int, random_state: RandomState) -> Rows:
-    r"""Three stripes in the square: :math:`y = \operatorname{sign}(\sin 5 x_1 + \text{noise})`.
-
-    Examples
-    --------
-    >>> from numpy.random import RandomState
-    >>> from bochner.papers.letarte.toys import stripes
-    >>> X, y = stripes(4, RandomState(0))
-    >>> X.shape, y
-    ((4, 2), array([ 1,  1, -1, -1]))
-    """
+    r"""Three stripes in the square: :math:`y = \operatorname{sign}(\sin 5 x_1 + \text{noise})`."""
     X = random_state.uniform(-1, 1, size=(n, 2))
     values = np.sin(5 * X[:, 0]) + NOISE * random_state.standard_normal(n)
     return X, np.where(values > 0, 1, -1)
 
 
 def ring(n: int, random_state: RandomState) -> Rows:
-    r"""A ring around a disc in the square: the sign of :math:`0.45 - |x| + \text{noise}`.
-
-    Examples
-    --------
-    >>> from numpy.random import RandomState
-    >>> from bochner.papers.letarte.toys import ring
-    >>> X, y = ring(4, RandomState(0))
-    >>> X.shape, y
-    ((4, 2), array([ 1, 1,  1, -1]))
-    """
+    r"""A ring around a disc in the square: the sign of :math:`0.45 - |x| + \text{noise}`."""
     X = random_state.uniform(-1, 1, size=(n, 2))
     # Half of the noise: the distance from the middle varies half as much as the sine.
     values = 0.45 - np.linalg.norm(X, axis=1) + NOISE / 2 * random_state.standard_normal(n)
@@ -70,22 +53,18 @@ TOYS: dict[str, Callable[[int, RandomState], Rows]] = {"stripes": stripes, "ring
 
 def collect(request: Request, run: Runner) -> list[Result]:
     """The support vector machine, and linear models with its gamma on similarities."""
-    machines = run(grid("toys", request, [(svm.METHOD, None)]))
-    learned = run(
-        [
-            Cell(
-                "toys",
-                machine.cell.task,
-                method,
-                LANDMARKS,
-                machine.cell.seed,
-                settings=(("gamma", machine.details["gamma"]),),
-            )
-            for machine in machines
-            for method in (RBF_R, PB_R)
-        ]
-    )
-    return [*machines, *learned]
+    exact = run(grid("toys", request, [(svm.METHOD, None)]))
+    cells = [
+        replace(
+            result.cell,
+            method=method,
+            width=LANDMARKS,
+            settings=(("gamma", result.details["gamma"]),),
+        )
+        for result in exact
+        for method in (RBF_R, PB_R)
+    ]
+    return [*exact, *run(cells)]
 
 
 def measure(cell: Cell) -> Result:
@@ -150,10 +129,7 @@ def _first_pair(groups: Groups, task: str) -> list[Result]:
 def picture(results: Sequence[Result]) -> Figure:
     """Similarity to each landmark, and the decision of the linear model; one row per result.
 
-    Parameters
-    ----------
-    results : sequence of Result
-        Of cells on the same toy data with the same seed: plain and learned landmarks.
+    The results are of the same toy data with the same seed: plain and learned landmarks.
     """
     from bochner.plots.landmarks import Similarities, similarity_maps
 
@@ -164,25 +140,24 @@ def picture(results: Sequence[Result]) -> Figure:
         feature_map = common.landmark_map(cell, LANDMARKS, FREQUENCIES)
         feature_map.fit(split.X_train, split.y_train)
         features = feature_map.transform(split.X_train)
-        model = common.linear_svm(features, split.y_train, result.details["C"], cell.seed)
+        (model,) = common.liblinear_path(
+            features, split.y_train, seed=cell.seed, penalties=[result.details["C"]]
+        )
         title = f"{cell.method}\n{error_percent(result):.1f} % wrong"
         rows.append(Similarities(title, feature_map, model))
     return similarity_maps(rows, split.X_train, split.y_train)
 
 
-def _figure(number: int, summary: str, task: str) -> Study:
-    return common.make_study(
-        (task,),
-        Version(10, "10 s"),
-        Version(3, "10 s", "three draws of the data"),
-        name=f"letarte-figure{number}",
-        item=f"Figure {number}",
-        summary=summary,
-        collect=collect,
-        measure=measure,
-        sections=sections,
-    )
-
-
-FIGURE1 = _figure(1, "five landmarks in the plane, plain and learned", "stripes")
-FIGURE4 = _figure(4, "as Figure 1, other data", "ring")
+FIGURE1 = common.make_study(
+    "Figure 1",
+    "five landmarks in the plane, plain and learned",
+    ("stripes",),
+    Version(10, "10 s"),
+    Version(3, "10 s", "three draws of the data"),
+    collect=collect,
+    measure=measure,
+    sections=sections,
+)
+FIGURE4 = replace(
+    FIGURE1, item="Figure 4", summary="as Figure 1, other data", tasks=("ring",), name=""
+)

@@ -1,4 +1,4 @@
-"""Eight clusters in ten dimensions: data for which one gaussian density is far off.
+"""Eight clusters in ten dimensions: data for which one Gaussian density is far off.
 
 Not in the paper.
 """
@@ -6,23 +6,16 @@ Not in the paper.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from bochner.papers.groups import Groups
 from bochner.papers.mukuta.densities import measure
 from bochner.papers.mukuta.feature_maps import COMMON, NYSTROEM
 from bochner.papers.mukuta.gram_error import collect, error_ratio, error_sections, make_study
-from bochner.papers.study import Request, Runner
 from bochner.records.cells import Result
 from bochner.records.sections import Claim, Section
 
 METHODS = (*COMMON, "weighted 4", "mixture 4", "mixture 8", "mixture 16")
-WIDTHS = (40, 160, 640)
-HALF = 0.5
-
-
-def collect_clusters(request: Request, run: Runner) -> list[Result]:
-    """Maps with one gaussian and with several."""
-    return collect("clusters", request, run, METHODS, WIDTHS)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -32,19 +25,18 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def claims(groups: Groups) -> list[Claim]:
-    """That as many gaussians as clusters help."""
+    """That as many Gaussians as clusters help."""
     text = "the orthogonalised mixture of 8 has at most half of Nystroem's error"
-    return [error_ratio(groups, text, "mixture 8", NYSTROEM, HALF)]
+    return [error_ratio(groups, text, "mixture 8", NYSTROEM, limit=0.5)]
 
 
 CLUSTERS = make_study(
-    name="mukuta-clusters",
     item="Clusters",
     summary="error of the Gram matrix of clusters (not in the paper)",
     tasks=("clusters",),
     quick_time="10 s",
     full_time="about 20 min",
-    collect=collect_clusters,
+    collect=partial(collect, "clusters", methods=METHODS, widths=(40, 160, 640)),
     measure=measure,
     sections=sections,
 )

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.places import convert, namespace, to_numpy
+from bochner.engine.places import cast, namespace, on_device, to_numpy
+from bochner.engine.summaries import rows_at
 from bochner.images.layers import PatchLayer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.patches import extract_patches, normalize_patches
 from bochner.papers.groups import Groups, detail, score
 from bochner.papers.mukuta import networks
-from bochner.papers.mukuta.networks import MERCER, METHODS, OPTIMIZED
-from bochner.papers.study import Request, Runner, grid
+from bochner.papers.mukuta.networks import MERCER, OPTIMIZED
+from bochner.papers.study import timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Row, Section
 
 MAPS, IMAGES = 400, 2000
-
-
-def collect(request: Request, run: Runner) -> list[Result]:
-    """Every approximation."""
-    max_train = networks.QUICK_IMAGES if request.quick else None
-    return run(grid("covariance", request, product(METHODS, (None,)), max_train))
 
 
 def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
@@ -38,46 +33,37 @@ def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) ->
     """
     start = time.perf_counter()
     data = networks.load_part(networks.dataset_of(cell.task), cell.max_train, cell.seed)
-    X = networks.place(data.X_train, device)
+    X = on_device(data.X_train, device)
     network, fit = networks.fitted(cell, X, networks.QUANTILE, budget)
     patches, maps = last_features(network, X[:IMAGES])
     details = {"maps": off_diagonal(maps)}
-    return networks.as_result(cell, off_diagonal(patches), fit, start, details)
+    return timed_result(cell, off_diagonal(patches), fit, start, details)
 
 
 def last_features(
     network: ConvolutionalKernelNetwork, images: Any
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Features of the last layer: of single patches, and after pooling."""
-    before, last = images, network.layers_[-1]
-    for layer in network.layers_[:-1]:
-        before = layer(_as_float(before), network.memory_budget // 2)
-    before = _as_float(before)
+    *layers, last = network.layers_
+    before = cast(images, namespace(images).float32)
+    before = before[..., None] if before.ndim == 3 else before
+    for layer in layers:
+        before = layer(before, network.memory_budget // 2)
     assert isinstance(last.layer, PatchLayer)
     patches = extract_patches(before, last.layer.patch)
-    xp = namespace(patches)
-    patches = xp.reshape(patches, (-1, patches.shape[-1]))
+    patches = patches.reshape((-1, patches.shape[-1]))
     step = max(1, int(patches.shape[0]) // 100_000)
     directions, norms = normalize_patches(
         patches[::step, ...], before.shape[-1], center=last.center
     )
-    some = np.flatnonzero(to_numpy(norms) > 0)
-    rows = xp.take(directions, convert(some, directions, xp.int64), axis=0)
+    rows = rows_at(directions, np.flatnonzero(to_numpy(norms) > 0))
     patch_features = to_numpy(last.xi(rows))
     maps = to_numpy(last(before, network.memory_budget // 2)).reshape(-1, last.n_maps)
     return patch_features, maps
 
 
 def off_diagonal(features: NDArray[Any], most: int = MAPS) -> float:
-    """Root mean square of the correlations between different columns that vary.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.papers.mukuta.covariance import off_diagonal
-    >>> round(off_diagonal(np.array([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]])), 6)
-    1.0
-    """
+    """Root mean square of the correlations between different columns that vary."""
     correlations = correlation(features, most)
     apart = correlations[~np.eye(len(correlations), dtype=bool)]
     return float(np.sqrt(np.mean(apart**2)))
@@ -90,23 +76,12 @@ def correlation(features: NDArray[Any], most: int = MAPS) -> NDArray[np.float64]
     return np.atleast_2d(np.corrcoef(rows[:, spread > 1e-9 * spread.max()], rowvar=False))
 
 
-def _as_float(maps: Any) -> Any:
-    xp = namespace(maps)
-    if maps.ndim == 3:
-        maps = maps[..., None]
-    return xp.astype(maps, xp.float32, copy=False)
-
-
 def sections(results: Sequence[Result]) -> list[Section]:
     """Correlations between the features of the last layer."""
     groups = Groups(results)
     rows: list[Row] = [("architecture", "approximation", "of patches", "after pooling")]
     rows += [
-        (
-            *key[:2],
-            groups.mean(*key, score, ".3f"),
-            groups.mean(*key, detail("maps"), ".3f"),
-        )
+        (*key[:2], groups.mean(*key, score, ".3f"), groups.mean(*key, detail("maps"), ".3f"))
         for key in groups
     ]
     claim = groups.compare(
@@ -127,12 +102,11 @@ def sections(results: Sequence[Result]) -> list[Section]:
 FIGURE5 = networks.make_study(
     ("cifar-pm",),
     "cifar-pm",
-    name="mukuta-figure5",
     item="Figure 5",
     summary="covariance of the features of a convolutional kernel network",
     quick_time="50 s",
     full_time="about 30 min",
-    collect=collect,
+    collect=partial(networks.collect, "covariance"),
     measure=measure,
     sections=sections,
 )

@@ -21,7 +21,7 @@ ROWS = 5000  # to fit the maps, and as many others to measure the error
 CLUSTERS, CLUSTER_DISTANCE, CLUSTER_WIDTH = 8, 4.0, 0.7
 
 LOW, HIGH = 160, 640  # the widths that claims about few and about many columns speak of
-COMPARABLE = 1.5  # what we take "comparable" to mean: at most so many times the error
+COMPARABLE = 1.5  # what we take "comparable" to mean: at most this many times the error
 SIMILAR = 3.0  # and "similar for each distribution": the largest by the smallest
 
 
@@ -96,7 +96,6 @@ def claims(groups: Groups) -> list[Claim]:
 
 
 FIGURE1 = gram_error.make_study(
-    name="mukuta-figure1",
     item="Figure 1",
     summary="error of the Gram matrix under three densities",
     tasks=("gaussian", "laplace", "uniform"),

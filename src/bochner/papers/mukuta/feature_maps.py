@@ -50,14 +50,14 @@ def timed_fit(feature_map: Any, X: NDArray[Any]) -> float:
     """Fit a map, and the seconds that it took."""
     start = time.perf_counter()
     with warnings.catch_warnings():
-        # Widths are the paper's: that they cut a shell of equal eigenvalues is no news here.
+        # Widths are the paper's: warnings that they cut a shell of equal eigenvalues help nobody.
         warnings.simplefilter("ignore", UserWarning)
         feature_map.fit(X)
     return time.perf_counter() - start
 
 
 class TriangularNystroem:
-    """Nystroem features through a Cholesky factor, for so many landmarks that an SVD takes long.
+    """Nystroem features through a Cholesky factor, for numbers of landmarks whose SVD takes long.
 
     The same kernel as scikit-learn's but for the jitter, which only makes it smaller; at 2560
     columns the spectral errors of the two differ by less than 1e-4 of themselves.

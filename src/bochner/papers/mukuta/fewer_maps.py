@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from bochner.papers.groups import Groups
 from bochner.papers.mukuta import networks
 from bochner.papers.mukuta.networks import MERCER, METHODS, RANDOM
-from bochner.papers.study import Request, Runner, grid
-from bochner.records.cells import Cell, Result
+from bochner.records.cells import Result
 from bochner.records.sections import Claim, Row, Section, chart
-
-WIDTHS, QUICK_WIDTHS = (200, 400, 600, 800), (40, 80)
-
-
-def collect(request: Request, run: Runner) -> list[Result]:
-    """Every approximation with every number of maps."""
-    widths = request.widths or (QUICK_WIDTHS if request.quick else WIDTHS)
-    columns = [(method, width) for width in widths for method in METHODS]
-    return run(grid("maps", request, columns, networks.QUICK_IMAGES if request.quick else None))
-
-
-def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
-    """Measure one cell."""
-    return networks.measure_accuracy(cell, (networks.QUANTILE,), device, budget)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -53,13 +39,14 @@ def _section(groups: Groups, task: str, methods: Sequence[str]) -> Section:
 FIGURE6 = networks.make_study(
     ("cifar-pm",),
     "cifar-pm",
-    name="mukuta-figure6",
     item="Figure 6",
     summary="accuracy against the number of maps of the last layer",
     quick_time="40 s",
     full_time="hours",
-    collect=collect,
-    measure=measure,
+    collect=partial(
+        networks.collect, "maps", full_widths=(200, 400, 600, 800), quick_widths=(40, 80)
+    ),
+    measure=partial(networks.measure_accuracy, quantiles=(networks.QUANTILE,)),
     sections=sections,
     widths="maps of the last layer",
 )

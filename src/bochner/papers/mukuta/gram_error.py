@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics.pairwise import rbf_kernel
 
+from bochner.engine.rowwise import row_slices
 from bochner.guarantees.residuals import predicted_residual, relative_gram_bound, residuals
 from bochner.papers.groups import Groups, score
 from bochner.papers.mukuta.feature_maps import (
@@ -28,7 +29,7 @@ from bochner.papers.mukuta.feature_maps import (
     make_map,
     timed_fit,
 )
-from bochner.papers.study import Request, Runner, Study, Version, grid
+from bochner.papers.study import Request, Runner, Study, Version, grid, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section
 
@@ -61,16 +62,9 @@ def make_study(
 
 
 class Gram:
-    """Products with the Gram matrix of rows, which is stored if there are few.
+    """Products with the Gram matrix of a Gaussian kernel, which is stored if there are few rows.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The rows.
-    gamma : float
-        Of the gaussian kernel.
-    block : int, default=1000
-        Rows of the matrix that are computed at a time when it is not stored.
+    Otherwise `block` rows of the matrix are computed at a time.
     """
 
     def __init__(self, X: NDArray[Any], gamma: float, block: int = 1000) -> None:
@@ -84,8 +78,8 @@ class Gram:
         if self.stored is not None:
             return np.asarray(self.stored @ v)
         parts = [
-            rbf_kernel(self.X[start : start + self.block], self.X, gamma=self.gamma) @ v
-            for start in range(0, len(self.X), self.block)
+            rbf_kernel(self.X[rows], self.X, gamma=self.gamma) @ v
+            for rows in row_slices(len(self.X), self.block)
         ]
         return np.concatenate(parts)
 
@@ -99,16 +93,7 @@ class Sample:
 
 
 def spectral_norm(product: Callable[[Float], Float], n: int) -> float:
-    """The largest absolute eigenvalue of a symmetric matrix, from products with vectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.papers.mukuta.gram_error import spectral_norm
-    >>> matrix = np.diag([1.0, 0.5, -3.0, 2.0])
-    >>> round(spectral_norm(lambda v: matrix @ v, 4), 6)
-    3.0
-    """
+    """The largest absolute eigenvalue of a symmetric matrix, from products with vectors."""
     if n <= 3:  # too small for Lanczos
         columns = [product(column) for column in np.eye(n)]
         return float(np.linalg.norm(np.stack(columns), 2))
@@ -141,8 +126,7 @@ def measure_error(cell: Cell, sample: Callable[[], Sample]) -> Result:
         details["certified"] = relative_gram_bound(features, r)
     if cell.method == MERCER:
         details["predicted"] = predicted_residual(feature_map.eigenvalues_)
-    error = spectral_error(drawn.gram, features)
-    return Result(cell, error, round(fit, 4), round(time.perf_counter() - start, 2), details)
+    return timed_result(cell, spectral_error(drawn.gram, features), fit, start, details)
 
 
 def error_sections(

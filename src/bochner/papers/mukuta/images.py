@@ -6,7 +6,7 @@ CIFAR-10 as histograms of oriented gradients, a stand-in for network features of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -14,16 +14,10 @@ from bochner.data.local import load_cifar10_hog
 from bochner.papers.groups import Groups
 from bochner.papers.mukuta import gram_error
 from bochner.papers.mukuta.feature_maps import COMMON, MERCER, NYSTROEM, ORTHOGONAL, RANDOM
-from bochner.papers.study import Request, Runner
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Section
 
 ROWS = 5000  # test rows of the Gram matrix
-
-
-def collect_images(request: Request, run: Runner) -> list[Result]:
-    """Maps of up to 10240 columns."""
-    return gram_error.collect("images", request, run, COMMON, (*gram_error.WIDTHS, 10240))
 
 
 def measure(cell: Cell) -> Result:
@@ -65,7 +59,6 @@ def claims(groups: Groups) -> list[Claim]:
 
 
 FIGURE2 = gram_error.make_study(
-    name="mukuta-figure2",
     item="Figure 2",
     summary="error of the Gram matrix of images, CIFAR-10 for ImageNet",
     tasks=("cifar10_hog",),
@@ -73,7 +66,9 @@ FIGURE2 = gram_error.make_study(
     seeds=5,
     quick_time="10 s",
     full_time="about 2 h",
-    collect=collect_images,
+    collect=partial(
+        gram_error.collect, "images", methods=COMMON, widths=(*gram_error.WIDTHS, 10240)
+    ),
     measure=measure,
     sections=sections,
 )

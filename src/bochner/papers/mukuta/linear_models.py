@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import product
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from sklearn.linear_model import Ridge
 
 from bochner.data.local import LocalDataset, load_local, load_regression, load_yearmsd
-from bochner.linear.squared_hinge import solve_squared_hinge
+from bochner.engine.rowwise import row_slices
+from bochner.linear import solve_squared_hinge
+from bochner.linear.scoring import MEASURES, Measure
 from bochner.papers.groups import Groups, detail, percent
+from bochner.papers.mukuta import gram_error
 from bochner.papers.mukuta.feature_maps import (
     MERCER,
     MERCER_MAPS,
@@ -30,8 +32,7 @@ from bochner.papers.mukuta.feature_maps import (
     make_map,
     timed_fit,
 )
-from bochner.papers.mukuta.gram_error import QUICK_ROWS, QUICK_WIDTHS, WIDTHS, make_study
-from bochner.papers.study import Request, Runner, Study, grid
+from bochner.papers.study import Study, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, value
 from bochner.records.statistics import format_mean, is_noise, mean_and_error
@@ -42,7 +43,7 @@ NUMBERS = ("cpusmall", "cadata", YEARS)
 TRAINING = {"covtype": 522910, YEARS: 463715}  # rows, of those that are always cut
 TEST_SHARE = {"covtype": 0.1, "cpusmall": 0.2, "cadata": 0.2}  # of data without a fixed split
 
-# The density that does best on held-out training rows: how many gaussians depends on the data.
+# The density that does best on held-out training rows: how many Gaussians depends on the data.
 CHOSEN, CANDIDATES = "Mercer, chosen", {MERCER: 1, "mixture 8": 8, "mixture 32": 32}
 METHODS = (RANDOM, ORTHOGONAL, NYSTROEM, MERCER, CHOSEN)
 
@@ -52,13 +53,6 @@ PART, PARTS = "part", 10  # of the test rows of a fixed split, one per seed
 HELD_OUT = 0.2  # of the training rows, where something is chosen
 LARGEST_TRAINING = 50_000  # rows; covtype has ten times as many
 FEW = 640  # columns up to which the paper claims to be better than random features
-
-
-def collect(request: Request, run: Runner) -> list[Result]:
-    """Every map at every width."""
-    widths = request.widths or (QUICK_WIDTHS if request.quick else WIDTHS)
-    max_train = QUICK_ROWS if request.quick else None
-    return run(grid("linear models", request, product(METHODS, widths), max_train))
 
 
 def measure(cell: Cell) -> Result:
@@ -72,73 +66,63 @@ def measure(cell: Cell) -> Result:
     if method == CHOSEN:
         method = _choose_density(cell, X, y)
         details["gaussians"] = CANDIDATES[method]
-    decisions, fit = _decisions(method, cell, X, y, X_test)
+    predictions, fit = _predictions(method, cell, X, y, X_test)
     if cell.task in NUMBERS:
-        details["MSE"] = float(np.mean((decisions - y_test) ** 2))
-        score = 1 - details["MSE"] / float(np.var(y_test))
-    else:
-        right = np.where(decisions > 0, 1, -1) == y_test
-        score = float(right.mean())
-        if cell.task not in TEST_SHARE:
-            # All seeds share these test rows. Ten seeds divide them among themselves: over such
-            # parts a standard error has the noise of the test rows in it.
-            details[PART] = float(right[cell.seed % PARTS :: PARTS].mean())
-    return Result(cell, score, round(fit, 4), round(time.perf_counter() - start, 2), details)
+        details["MSE"] = float(np.mean((predictions - y_test) ** 2))
+    elif cell.task not in TEST_SHARE:
+        # All seeds share these test rows. Ten seeds divide them among themselves: over such
+        # parts a standard error has the noise of the test rows in it.
+        correct = predictions == y_test
+        details[PART] = float(correct[cell.seed % PARTS :: PARTS].mean())
+    score = _measure_of(cell.task).score(y_test, predictions)
+    return timed_result(cell, score, fit, start, details)
+
+
+def _measure_of(task: str) -> Measure:
+    return MEASURES["R2" if task in NUMBERS else "accuracy"]
 
 
 def _choose_density(cell: Cell, X: NDArray[Any], y: NDArray[Any]) -> str:
     """The candidate that does best on the last of the training rows, which are in random order."""
     n = len(y) - round(HELD_OUT * len(y))
-    scores = {}
-    for method in CANDIDATES:
-        decisions, _ = _decisions(method, cell, X[:n], y[:n], X[n:])
-        scores[method] = (
-            -float(np.mean((decisions - y[n:]) ** 2))
-            if cell.task in NUMBERS
-            else float(np.mean(np.where(decisions > 0, 1, -1) == y[n:]))
-        )
-    return max(scores, key=lambda method: scores[method])
+
+    def held_out_score(method: str) -> float:
+        predictions, _ = _predictions(method, cell, X[:n], y[:n], X[n:])
+        return _measure_of(cell.task).score(y[n:], predictions)
+
+    return max(CANDIDATES, key=held_out_score)
 
 
-def _decisions(
+def _predictions(
     method: str,
     cell: Cell,
     X: NDArray[Any],
     y: NDArray[Any],
     X_test: NDArray[Any],
     block: int = 5000,
-) -> tuple[Float, float]:
-    """Values of the linear model at test rows, and the seconds of the map's fit."""
+) -> tuple[NDArray[Any], float]:
+    """What the linear model says of test rows, and the seconds of the map's fit."""
     classes = cell.task in CLASSES
     feature_map = make_map(method, cell.width, 1 / (2 * X.shape[1]), cell.seed)
     # The paper estimates densities from few rows. Landmarks come from all.
     rows = X[: DENSITY_ROWS[classes]] if method in MERCER_MAPS else X
     fit = timed_fit(feature_map, rows)
-    coefficients = _trained(np.asarray(feature_map.transform(X)), y, classes)
-    parts = [
-        np.asarray(feature_map.transform(X_test[start : start + block])) @ coefficients
-        for start in range(0, len(X_test), block)
-    ]
-    return np.concatenate(parts), fit
+    coefficients = _coefficients(np.asarray(feature_map.transform(X)), y, classes)
+    parts = (feature_map.transform(X_test[part]) for part in row_slices(len(X_test), block))
+    decisions = np.concatenate([np.asarray(part) @ coefficients for part in parts])
+    return np.where(decisions > 0, 1, -1) if classes else decisions, fit
 
 
-def _trained(features: NDArray[Any], y: NDArray[Any], classes: bool) -> Float:
-    """Coefficients of the linear model on top."""
+def _coefficients(features: NDArray[Any], y: NDArray[Any], classes: bool) -> Float:
+    """Of the linear model on top, which has no intercept in the paper: not our own head."""
     if not classes:
-        return ridge(features, y, RIDGE)
+        model = Ridge(alpha=RIDGE, fit_intercept=False, solver="cholesky")
+        return np.asarray(model.fit(features, y).coef_)
     # The minimiser of LIBLINEAR's squared hinge without a bias, its default, found faster.
-    model = solve_squared_hinge(
+    solution = solve_squared_hinge(
         features.astype(np.float32), y.astype(np.float64), PENALTY, fit_intercept=False, tol=1e-5
     )
-    return np.asarray(model.coefficients, dtype=np.float64)[:, 0]
-
-
-def ridge(features: NDArray[Any], y: NDArray[Any], strength: float) -> Float:
-    """The minimiser of ``|features w - y|^2 + strength |w|^2``, without an intercept."""
-    gram = features.T @ features
-    gram.flat[:: len(gram) + 1] += strength
-    solution: Float = linalg.solve(gram, features.T @ y, assume_a="pos", overwrite_a=True)
-    return solution
+    return np.asarray(solution.coefficients, dtype=np.float64)[:, 0]
 
 
 @lru_cache(maxsize=1)
@@ -257,23 +241,29 @@ def _differences(
     return found
 
 
-def _figure(
-    number: int, summary: str, tasks: tuple[str, ...], full_time: str, quick_time: str
-) -> Study:
-    return make_study(
-        full_time,
-        quick_time,
-        name=f"mukuta-figure{number}",
-        item=f"Figure {number}",
-        summary=summary,
+def _figure(item: str, tasks: tuple[str, ...], **values: str) -> Study:
+    return gram_error.make_study(
+        item=item,
         tasks=tasks,
         files={task: (f"{task}.npz",) for task in tasks},
-        collect=collect,
+        collect=partial(gram_error.collect, "linear models", methods=METHODS),
         measure=measure,
         sections=sections,
+        **values,
     )
 
 
-FIGURE3 = _figure(3, "ridge regression on features", NUMBERS, "about 30 min", "25 s")
-SUMMARY = "linear support vector machines on features"
-FIGURE4 = _figure(4, SUMMARY, CLASSES, "about 3 h", "15 s")
+FIGURE3 = _figure(
+    "Figure 3",
+    NUMBERS,
+    summary="ridge regression on features",
+    full_time="about 30 min",
+    quick_time="25 s",
+)
+FIGURE4 = _figure(
+    "Figure 4",
+    CLASSES,
+    summary="linear support vector machines on features",
+    full_time="about 3 h",
+    quick_time="15 s",
+)

@@ -10,25 +10,25 @@ is computed where they are.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from bochner.data.local import LocalDataset, load_images
-from bochner.engine.places import convert, is_host, namespace, to_numpy
+from bochner.engine.places import on_device
+from bochner.engine.summaries import rows_at
 from bochner.images.layers import ARCHITECTURES, Layer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.optimized import OptimizedMap
-from bochner.linear.squared_hinge import squared_hinge_path
-from bochner.models.linear_machine import principal_directions
+from bochner.linear import SquaredHingeClassifier
+from bochner.linear.heads import choose_penalty
+from bochner.linear.scoring import MEASURES
+from bochner.linear.splits import hold_out
 from bochner.papers.mukuta.feature_maps import PAPER
-from bochner.papers.study import Study, Version
+from bochner.papers.study import Request, Runner, Study, Version, grid, timed_result
 from bochner.records.cells import Cell, Result
 
 OPTIMIZED, RANDOM, NYSTROEM, MERCER = "optimized", "random", "Nystroem", "Mercer"
@@ -41,10 +41,7 @@ QUANTILE = 0.1  # of the bandwidth, where nothing is chosen
 PATCHES = 300_000
 # of the quick versions, which have `max_train` images
 QUICK_IMAGES, QUICK_PATCHES, QUICK_MAP = 600, 20_000, OptimizedMap(5_000, 20)
-HELD_OUT = 6  # one of so many training images chooses
-CLASSES = 10
-TOLERANCE = 1e-4  # of the gradient; more digits do not change which class wins
-PATIENCE = 2  # penalties in a row that do worse on the held-out images end the path
+HELD_OUT = 6  # one of this many training images is held out
 GIBIBYTE = 2**30
 
 
@@ -64,73 +61,65 @@ def make_study(
     )
 
 
+def collect(
+    experiment: str,
+    request: Request,
+    run: Runner,
+    full_widths: Sequence[int | None] = (None,),
+    quick_widths: Sequence[int | None] = (None,),
+) -> list[Result]:
+    """Every approximation with every number of maps in the last layer."""
+    widths = request.widths or (quick_widths if request.quick else full_widths)
+    columns = [(method, width) for width in widths for method in METHODS]
+    return run(grid(experiment, request, columns, QUICK_IMAGES if request.quick else None))
+
+
 def measure_accuracy(
     cell: Cell, quantiles: Sequence[float], device: str = "cpu", budget: int = GIBIBYTE
 ) -> Result:
     """The accuracy of a linear model on the features of a network.
 
-    Parameters
-    ----------
-    cell : Cell
-        Its task is the name of an architecture, its width the number of maps of the last layer,
-        None for that of the architecture.
-    quantiles : sequence of float
-        Of the bandwidth, among which held-out images choose.
-    device : str, default="cpu"
-        Where: ``"cpu"`` is NumPy, anything else a device of PyTorch.
-    budget : int
-        Bytes of scratch memory of the network.
+    The task of the cell is the name of an architecture, its width the number of maps of the last
+    layer, None for that of the architecture. Held-out images choose among the `quantiles` of the
+    bandwidth. The device ``"cpu"`` is NumPy, any other one of PyTorch; `budget` are bytes of
+    scratch memory of the network.
     """
     start = time.perf_counter()
     data = load_part(dataset_of(cell.task), cell.max_train, cell.seed)
-    X, X_test = place(data.X_train, device), place(data.X_test, device)
-    best: _Choice | None = None
+    X, X_test = on_device(data.X_train, device), on_device(data.X_test, device)
+    y = data.y_train
+    kept, held = hold_out(y, cell.seed, classes=False, n_held=len(y) // HELD_OUT)
+    head = SquaredHingeClassifier()
+    best: tuple[dict[str, float], float, Any, Any] | None = None
     for quantile in quantiles:
         network, fit = fitted(cell, X, quantile, budget)
         begin = _clock(X)
         features = network.transform(X)
         seconds = _clock(X) - begin
-        C, held_score = choose_penalty(features, data.y_train, cell.seed)
-        choice = _Choice(held_score, C, quantile, fit, seconds, network, features)
-        if best is None or choice.score > best.score:
-            best = choice
+        rows = rows_at(features, kept), y[kept], rows_at(features, held), y[held]
+        choice = choose_penalty(head, *rows, MEASURES["accuracy"], Cs=PENALTIES)
+        if best is None or choice.score > best[0]["held out"]:
+            details = {
+                # C weighs a sum over the rows: scaled to the number of all images.
+                "C": choice.C * len(kept) / len(y),
+                "held out": choice.score,
+                "quantile": quantile,
+                "columns": float(features.shape[1]),
+                "transform": seconds,
+            }
+            best = details, fit, network, features
     assert best is not None
+    details, fit, network, features = best
     begin = _clock(X)
-    features_test = best.network.transform(X_test)
-    seconds = best.seconds + _clock(X) - begin
-    predicted = train(best.features, data.y_train, [best.C])[0](features_test)
-    details = {
-        "C": best.C,
-        "held out": best.score,
-        "quantile": best.quantile,
-        "columns": float(best.features.shape[1]),
-        "transform": round(seconds, 3),
-    }
-    return as_result(cell, float(np.mean(predicted == data.y_test)), best.fit, start, details)
-
-
-@dataclass(frozen=True, eq=False)
-class _Choice:
-    """A network, its features, and how well a linear model on them does on held-out images."""
-
-    score: float
-    C: float
-    quantile: float
-    fit: float
-    seconds: float
-    network: ConvolutionalKernelNetwork
-    features: Any
+    features_test = network.transform(X_test)
+    details["transform"] = round(details["transform"] + _clock(X) - begin, 3)
+    (model,) = head.path(features, y, [details["C"]])
+    score = float(np.mean(model.predict(features_test) == data.y_test))
+    return timed_result(cell, score, fit, start, details)
 
 
 def dataset_of(name: str) -> str:
-    """The images that an architecture is for.
-
-    Examples
-    --------
-    >>> from bochner.papers.mukuta.networks import dataset_of
-    >>> dataset_of("cifar-pm")
-    'cifar10'
-    """
+    """The images that an architecture is for: ``cifar10`` for ``cifar-pm``."""
     return {"mnist": "mnist", "cifar": "cifar10"}[name.partition("-")[0]]
 
 
@@ -144,9 +133,8 @@ def load_part(name: str, max_train: int | None, seed: int) -> LocalDataset:
     random_state = np.random.RandomState(seed)
     train = random_state.permutation(len(data.y_train))[:max_train]
     test = random_state.permutation(len(data.y_test))[: max_train // 2]
-    return LocalDataset(
-        name, data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test]
-    )
+    parts = data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test]
+    return LocalDataset(name, *parts)
 
 
 @lru_cache(maxsize=1)
@@ -155,25 +143,9 @@ def _all_images(name: str) -> LocalDataset:
 
 
 def architecture(name: str, maps: int | None = None) -> tuple[Layer, ...]:
-    """A named architecture, with another number of maps in its last layer.
-
-    Examples
-    --------
-    >>> from bochner.papers.mukuta.networks import architecture
-    >>> [layer.maps for layer in architecture("cifar-pm", 200)]
-    [100, 200]
-    """
+    """A named architecture, with another number of maps in its last layer."""
     *first, last = ARCHITECTURES[name]
     return (*first, last if maps is None else replace(last, maps=maps))
-
-
-def place(X: NDArray[Any], device: str) -> Any:
-    """Images where they are to be computed."""
-    if device == "cpu":
-        return X
-    import torch
-
-    return torch.as_tensor(X, device=device)
 
 
 def fitted(
@@ -196,74 +168,6 @@ def fitted(
     return network, _clock(X) - start
 
 
-@dataclass(frozen=True, eq=False)
-class Classifier:
-    """Linear functions, one per class; the largest wins."""
-
-    coefficients: Any
-    intercepts: Any
-
-    def __call__(self, features: Any) -> NDArray[np.int64]:
-        """The classes of rows."""
-        values = features @ convert(self.coefficients, features)
-        values = values + convert(self.intercepts, features)
-        return np.asarray(to_numpy(namespace(features).argmax(values, axis=1)))
-
-
-def train(features: Any, y: NDArray[Any], penalties: Sequence[float]) -> list[Classifier]:
-    """Support vector machines for every class against the others, for several penalties."""
-    signs = convert(np.where(y[:, None] == np.arange(CLASSES), 1.0, -1.0), features)
-    turn = None
-    if is_host(features) and features.shape[1] > len(features) / 3:
-        # So many columns of few rows are almost combinations of fewer.
-        turn = principal_directions(features)
-        features = (features @ turn).astype(features.dtype)
-    with warnings.catch_warnings():
-        # the largest penalties are judged by their score like all others
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        solutions = squared_hinge_path(
-            features,
-            signs,
-            penalties,
-            tol=TOLERANCE,
-            method="auto" if turn is not None else "conjugate",
-        )
-    return [
-        Classifier(
-            solution.coefficients if turn is None else turn @ solution.coefficients,
-            solution.intercepts,
-        )
-        for solution in solutions
-    ]
-
-
-def choose_penalty(
-    features: Any, y: NDArray[Any], seed: int, penalties: Sequence[float] = PENALTIES
-) -> tuple[float, float]:
-    """The penalty that does best on a part of the images that was held out, and its score.
-
-    The penalties are tried upwards, until some in a row do worse. The one returned is scaled
-    to the number of all images: it weighs a sum over them.
-    """
-    order = np.random.RandomState(seed).permutation(len(y))
-    n_held = len(y) // HELD_OUT
-    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
-    xp = namespace(features)
-    rows, others = (
-        xp.take(features, convert(index, features, xp.int64), axis=0) for index in (kept, held)
-    )
-    scores: list[float] = []
-    worse = 0
-    for part in (penalties[start : start + 2] for start in range(0, len(penalties), 2)):
-        for classifier in train(rows, y[kept], part):
-            scores.append(float(np.mean(classifier(others) == y[held])))
-            worse = worse + 1 if scores[-1] < max(scores) else 0
-        if worse >= PATIENCE:
-            break
-    best = int(np.argmax(scores))
-    return penalties[best] * len(kept) / len(y), scores[best]
-
-
 def _clock(X: Any) -> float:
     """The time, after everything that was asked of the device is done."""
     if not isinstance(X, np.ndarray):
@@ -272,10 +176,3 @@ def _clock(X: Any) -> float:
         if X.is_cuda:
             torch.cuda.synchronize()
     return time.perf_counter()
-
-
-def as_result(
-    cell: Cell, score: float, fit: float, start: float, details: dict[str, float]
-) -> Result:
-    """A result with the seconds since `start`."""
-    return Result(cell, score, round(fit, 3), round(time.perf_counter() - start, 2), details)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from functools import partial
 
 from bochner.papers.groups import Groups, detail, fit_seconds
 from bochner.papers.mukuta import networks
-from bochner.papers.mukuta.networks import MERCER, METHODS, NYSTROEM, OPTIMIZED, RANDOM
-from bochner.papers.study import Request, Runner, grid
+from bochner.papers.mukuta.networks import MERCER, NYSTROEM, OPTIMIZED, RANDOM
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, Value, value
 from bochner.records.statistics import mean_and_error
@@ -38,12 +37,6 @@ NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 TEST_IMAGES = 10_000  # of either; the quick version has half as many as it trains on
 QUANTILES = (0.02, networks.QUANTILE)
 LEFT_OUT = "Left out: CIFAR-100 and SVHN, whose images are not among the data files."
-
-
-def collect(request: Request, run: Runner) -> list[Result]:
-    """Every approximation in every architecture."""
-    max_train = networks.QUICK_IMAGES if request.quick else None
-    return run(grid("table2", request, product(METHODS, (None,)), max_train))
 
 
 def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
@@ -115,14 +108,7 @@ def claims(groups: Groups) -> tuple[Claim, ...]:
 
 
 def published_range(dataset: str, method: str) -> Value:
-    """The published accuracies over the three settings.
-
-    Examples
-    --------
-    >>> from bochner.papers.mukuta.table2 import published_range
-    >>> print(published_range("mnist", "Mercer"))
-    99.36 .. 99.51
-    """
+    """The published accuracies over the three settings."""
     column = PUBLISHED_COLUMNS.index(method)
     numbers = [setting[column] for setting in PUBLISHED[dataset]]
     return Value(f"{min(numbers):.2f} .. {max(numbers):.2f}", min(numbers))
@@ -154,12 +140,11 @@ def _distinct(values: Sequence[float]) -> Value:
 TABLE2 = networks.make_study(
     ("mnist-gm", "mnist-pm", "mnist-pm1", "cifar-gm", "cifar-pm"),
     "mnist-pm",
-    name="mukuta-table2",
     item="Table 2",
     summary="accuracy of convolutional kernel networks",
     quick_time="40 s",
     full_time="hours",
-    collect=collect,
+    collect=partial(networks.collect, "table2"),
     measure=measure,
     sections=sections,
 )
