@@ -53,11 +53,16 @@ def test_patches_just_above_the_threshold_count():
     np.testing.assert_array_equal(norms, [2e-6, 0])
 
 
+def pool_by(maps, stride):
+    down, across = (pooling_matrix(size, stride) for size in maps.shape[1:3])
+    return pool(maps, down, across)
+
+
 @settings(max_examples=30, deadline=None)
 @given(sizes, sizes, st.integers(1, 4))
 def test_pooling_is_the_weighted_sum(height, width, stride):
     maps = images(2, height, width, 3)
-    found = pool(maps, stride)
+    found = pool_by(maps, stride)
     assert found.shape == (2, -(-height // stride), -(-width // stride), 3)
     expected = np.zeros_like(found)
     for a, b in np.ndindex(found.shape[1:3]):
@@ -86,8 +91,6 @@ def test_gradients_are_those_of_numpy():
     down, across = np.gradient(maps, axis=(1, 2))
     np.testing.assert_allclose(found[..., 0], down, atol=1e-14)
     np.testing.assert_allclose(found[..., 1], across, atol=1e-14)
-    with pytest.raises(ValueError, match="2 x 2 pixels, got 1 x 6"):
-        gradients(maps[:, :1])
 
 
 @pytest.mark.parametrize("place", ["torch", "strict"])
@@ -97,7 +100,7 @@ def test_places_agree(place):
     flat = maps.reshape(-1, 3)
     for function in (
         lambda x: extract_patches(x, 2),
-        lambda x: pool(x, 2),
+        lambda x: pool_by(x, 2),
         gradients,
     ):
         np.testing.assert_allclose(on_host(function(there)), function(maps), atol=1e-13)

@@ -20,15 +20,6 @@ class Bumps:
     the first with the inverse root of the kernel matrix of the centres as `B`, the second with a
     diagonal `B`.
 
-    Parameters
-    ----------
-    centers : float64 array of shape (m, d)
-        The centres :math:`w_l`.
-    gamma : float
-        How narrow the bumps are.
-    mix : float64 array of shape (maps, m) or (m,)
-        The matrix `B`, or its diagonal.
-
     Examples
     --------
     >>> import numpy as np
@@ -38,9 +29,9 @@ class Bumps:
     array([[1.   , 0.406]])
     """
 
-    centers: NDArray[np.float64]
-    gamma: float
-    mix: NDArray[np.float64]
+    centers: NDArray[np.float64]  # (m, d): w_l
+    gamma: float  # how narrow the bumps are
+    mix: NDArray[np.float64]  # (maps, m): the matrix B, or (m,): its diagonal
 
     @property
     def n_maps(self) -> int:
@@ -55,16 +46,7 @@ class Bumps:
 
 
 def gaussian_bumps(U: Any, centers: Any, gamma: float) -> Any:
-    r"""The values :math:`e^{-\gamma |u_i - w_l|^2}`, of shape (n, m).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.images.bumps import gaussian_bumps
-    >>> gaussian_bumps(np.array([[0.0], [1.0]]), np.array([[1.0]]), 2.0).round(3)
-    array([[0.135],
-           [1.   ]])
-    """
+    r"""The values :math:`e^{-\gamma |u_i - w_l|^2}`, of shape (n, m)."""
     xp = namespace(U)
     centers = convert(centers, U)
     exponents = U @ (2.0 * gamma * centers.T)
@@ -74,18 +56,11 @@ def gaussian_bumps(U: Any, centers: Any, gamma: float) -> Any:
 
 
 def nystroem_bumps(landmarks: NDArray[Any], gamma: float, dtype: Any) -> Bumps:
-    r"""The Nystroem map of the gaussian kernel, with `B` a pseudo-inverse root.
+    r"""The Nystroem map of the Gaussian kernel, with `B` a pseudo-inverse root.
 
     :math:`B = K^{-1/2}` for the kernel matrix `K` of the landmarks, without the eigenvalues below
     what `dtype` resolves: rows evaluated in that dtype carry an error of its precision, which the
     root of a smaller eigenvalue would make larger than the kernel itself.
-
-    Parameters
-    ----------
-    landmarks : array of shape (m, d)
-    gamma : float
-    dtype : dtype
-        Of the rows that it will be used for.
 
     Examples
     --------

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from bochner.engine.places import is_host, item_size, namespace, zeros
-from bochner.engine.threads import default_threads, ordered_map
+from bochner.engine.rowwise import row_slices
+from bochner.engine.threads import default_threads, for_each
 from bochner.images.layers import GradientLayer, Layer
 from bochner.images.patches import (
     extract_patches,
     gradients,
     normalize_patches,
-    pool_with,
+    pool,
     pooling_matrix,
 )
 
@@ -24,26 +25,13 @@ _BLOCK_BYTES = 2**24  # of a thread on the host; larger blocks leave its cache
 
 @dataclass(frozen=True, eq=False)
 class FittedLayer:
-    """A layer, with the map of its patches.
-
-    Parameters
-    ----------
-    layer : PatchLayer or GradientLayer
-    center : bool
-        Whether patch means are subtracted.
-    xi : callable
-        Rows of directions to rows of features.
-    n_maps : int
-        Number of features of one patch.
-    threads : bool, default=True
-        Whether `xi` may be called by several threads at once.
-    """
+    """A layer, with the map of its patches."""
 
     layer: Layer
-    center: bool
-    xi: Callable[[Any], Any]
-    n_maps: int
-    threads: bool = True
+    center: bool  # whether patch means are subtracted
+    xi: Callable[[Any], Any]  # rows of directions to rows of features
+    n_maps: int  # features of one patch
+    threads: bool = True  # whether several threads may use xi at once
 
     def shape_after(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """Height, width and channels of the result for maps of a given shape."""
@@ -53,19 +41,10 @@ class FittedLayer:
         return -(-rows // stride), -(-columns // stride), groups * self.n_maps
 
     def __call__(self, maps: Any, memory_budget: int, n_threads: int | None = 1) -> Any:
-        """The layer's output; scratch memory stays below `memory_budget` where a row allows it.
+        """The output (n, rows, columns, maps) for maps (n, height, width, channels).
 
-        Parameters
-        ----------
-        maps : array of shape (n, height, width, channels)
-        memory_budget : int
-            Bytes. The least that is possible is what the patches of one row of one image need.
-        n_threads : int or None, default=1
-            CPU threads; None is as many as BLAS may use. The result does not depend on it.
-
-        Returns
-        -------
-        array of shape (n, rows, columns, maps)
+        Scratch memory stays below `memory_budget`, or what the patches of one row of one image
+        need. The result does not depend on `n_threads`; None is as many as BLAS may use.
         """
         n, _, _, channels = maps.shape
         gradient = isinstance(self.layer, GradientLayer)
@@ -89,9 +68,8 @@ class FittedLayer:
         shape = (n, down.shape[0], across.shape[0], groups * self.n_maps)
         out = zeros(shape, maps, maps.dtype)
 
-        def add(start: int) -> None:
-            end = min(start + count, n)
-            block = maps[start:end, ...]
+        def add(images: slice) -> None:
+            block = maps[images, ...]
             block = gradients(block) if gradient else block
             for top in range(0, rows, height):
                 bottom = min(top + height, rows)
@@ -100,11 +78,10 @@ class FittedLayer:
                 if len(seen):
                     zeta = self._features(block[:, top : bottom + patch - 1, ...], patch, groups)
                     low, high = int(seen[0]), int(seen[-1]) + 1
-                    pooled = pool_with(zeta, down[low:high, top:bottom], across)
-                    out[start:end, low:high, ...] += pooled
+                    pooled = pool(zeta, down[low:high, top:bottom], across)
+                    out[images, low:high, ...] += pooled
 
-        for _ in ordered_map(add, range(0, n, count), threads):
-            pass
+        for_each(add, row_slices(n, count), threads)
         return out
 
     def _features(self, block: Any, patch: int, groups: int) -> Any:
@@ -120,9 +97,7 @@ class FittedLayer:
             if len(some) < len(norms):  # flat parts of an image cost nothing
                 result = np.zeros((len(norms), self.n_maps), block.dtype)
                 if len(some):
-                    found = self.xi(directions[some])
-                    found *= norms[some, None]
-                    result[some] = found
+                    result[some] = self.xi(directions[some]) * norms[some, None]
                 return result.reshape(shape)
         return xp.reshape(self.xi(directions) * norms[:, None], shape)
 

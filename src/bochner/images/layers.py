@@ -14,13 +14,13 @@ APPROXIMATIONS = ("mercer", "fourier", "nystroem", "optimized")
 
 @dataclass(frozen=True)
 class PatchLayer:
-    r"""A layer that compares patches by a gaussian kernel of their directions.
+    r"""A layer that compares patches by a Gaussian kernel of their directions.
 
     .. math::
 
         k(p, p') = |p|\, |p'|\, e^{-|u - u'|^2 / (2 \sigma^2)}, \qquad u = p / |p|,
 
-    approximated by `maps` features, then pooled with gaussian weights.
+    approximated by `maps` features, then pooled with Gaussian weights.
 
     Parameters
     ----------

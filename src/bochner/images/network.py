@@ -12,7 +12,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -31,6 +31,7 @@ from bochner.engine.places import (
     wide_dtype,
     zeros,
 )
+from bochner.engine.rowwise import row_slices
 from bochner.engine.summaries import rows_at, take_rows
 from bochner.images.bumps import orientation_bumps
 from bochner.images.forward import FittedLayer, patch_side, positions
@@ -50,7 +51,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
 
     A layer takes every patch `p` of its input, of norm `r` and direction `u`, to :math:`\zeta =
     r\, \xi(u)`, where :math:`\xi(u) \cdot \xi(u') \approx e^{-|u - u'|^2 / (2 \sigma^2)}`, and
-    pools these features with gaussian weights around the centres `c` of a grid,
+    pools these features with Gaussian weights around the centres `c` of a grid,
 
     .. math:: \text{out}(c) = \sum_z e^{-|z - c|^2 / \beta^2}\, \zeta(z) .
 
@@ -373,8 +374,8 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
             raise ValueError(f"X has shape {tuple(X.shape)}: at least one image is required.")
         if not is_real(X):
             raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
-        count = max(1, self.memory_budget // (16 * math.prod(shape)))
-        if not all(all_finite(X[part, ...]) for part in gen_batches(int(X.shape[0]), count)):
+        count = self.memory_budget // (16 * math.prod(shape))
+        if not all(all_finite(X[part, ...]) for part in row_slices(X.shape[0], count)):
             raise ValueError("Input X contains NaN or infinity.")
 
     def _choose_images(self, n: int, random_state: RandomState) -> NDArray[np.intp]:
@@ -390,8 +391,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         shapes = self.shapes_[: depth + 1]
         # images, an output and the one before it, a copy of either
         largest = 8 * 4 * max(math.prod(shape) for shape in shapes)
-        count = max(1, self.memory_budget // (4 * largest))
-        for part in gen_batches(n, count):
+        for part in row_slices(n, self.memory_budget // (4 * largest)):
             images = X[part, ...] if chosen is None else rows_at(X, chosen[part])
             maps = _as_maps(images, self.shapes_[0])
             for layer in self.layers_[:depth]:
@@ -458,8 +458,8 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         quota = min(per_image, most // len(chosen))
         U, count = None, 0
         for _, maps in self._batches(X, chosen, depth):
-            step = max(1, self.memory_budget // (8 * 4 * item_size(maps) * per_image * d))
-            for part in gen_batches(int(maps.shape[0]), step):
+            step = self.memory_budget // (8 * 4 * item_size(maps) * per_image * d)
+            for part in row_slices(maps.shape[0], step):
                 # a number for every position, so that the sizes of batches do not matter
                 keys = random_state.random_sample((part.stop - part.start, per_image))
                 found = _draw_directions(maps[part, ...], layer, center, keys, quota)

@@ -10,9 +10,9 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
+from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import default_threads, ordered_map, single_threaded_blas
 from bochner.images.bumps import Bumps
 
@@ -49,6 +49,14 @@ class OptimizedMap:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
+def random_pairs(
+    n: int, count: int, random_state: RandomState
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of different numbers below `n`."""
+    first = random_state.randint(n, size=count)
+    return first, (first + random_state.randint(1, n, size=count)) % n
+
+
 def pair_loss(
     centers: Float,
     weights: Float,
@@ -66,29 +74,9 @@ def pair_loss(
         e^{-2 \gamma |u_i' - w_l|^2} \Bigr)^2 , \qquad k(u, u') = e^{-\gamma |u - u'|^2},
 
     with :math:`\gamma = 1 / (2 \sigma^2)`. A product of bumps depends on a pair through
-    :math:`u + u'` and :math:`|u|^2 + |u'|^2` only, so that one matrix product serves both rows.
-
-    Parameters
-    ----------
-    centers : array of shape (m, d)
-        The centres :math:`w_l`.
-    weights : array of shape (m,)
-        The weights :math:`\eta_l`.
-    sums : array of shape (n, d)
-        :math:`u_i + u_i'`.
-    squares : array of shape (n,)
-        :math:`|u_i|^2 + |u_i'|^2`.
-    kernel : array of shape (n,)
-        The kernel of every pair.
-    gamma : float
-    n_threads : int, default=1
-        The result does not depend on it.
-
-    Returns
-    -------
-    loss : float
-    by_center : float64 array of shape (m, d)
-    by_weight : float64 array of shape (m,)
+    :math:`u + u'` (`sums`) and :math:`|u|^2 + |u'|^2` (`squares`) only, so that one matrix
+    product serves both rows. The gradient is that by the centres :math:`w_l`, of shape (m, d), and
+    by the weights :math:`\eta_l`. The result does not depend on `n_threads`.
 
     Examples
     --------
@@ -113,7 +101,7 @@ def pair_loss(
         return float(missed @ missed), by_weight, products.T @ sums[rows], products.sum(axis=0)
 
     loss, by_weight, moved, mass = 0.0, np.zeros(m), np.zeros((m, d)), np.zeros(m)
-    batches = list(gen_batches(n, max(1, _BATCH_BYTES // (8 * (m + d)))))
+    batches = row_slices(n, _BATCH_BYTES // (8 * (m + d)))
     for one in ordered_map(part, batches, n_threads):
         loss += one[0]
         by_weight += one[1]
@@ -135,25 +123,8 @@ def fit_optimized(
 
     The features are :math:`\sqrt{\eta_l}\, e^{-|u - w_l|^2 / \sigma^2}` with :math:`\eta \ge 0`,
     from centres of k-means and one weight for all, improved by L-BFGS-B until it stops or
-    `settings` says so. A local minimum of :func:`pair_loss`, not the best one.
-
-    Parameters
-    ----------
-    U : array of shape (n, d)
-        Rows, at least `n_maps` of them and two.
-    n_maps : int
-        Number of features.
-    gamma : float
-        Of the kernel ``exp(-gamma |u - u'|^2)``.
-    settings : OptimizedMap
-    random_state : RandomState
-        Draws the pairs and starts k-means.
-    n_threads : int or None, default=None
-        CPU threads; None is as many as BLAS may use.
-
-    Returns
-    -------
-    Bumps
+    `settings` says so. A local minimum of :func:`pair_loss`, not the best one. There must be at
+    least `n_maps` rows and two.
 
     Examples
     --------
@@ -167,17 +138,16 @@ def fit_optimized(
     True
     """
     n = len(U)
-    first = random_state.randint(n, size=settings.n_pairs)
-    second = (first + random_state.randint(1, n, size=settings.n_pairs)) % n
+    first, second = random_pairs(n, settings.n_pairs, random_state)
     sums = np.empty((settings.n_pairs, U.shape[1]))
     squares, kernel = np.empty(settings.n_pairs), np.empty(settings.n_pairs)
-    for rows in gen_batches(settings.n_pairs, max(1, _BATCH_BYTES // (16 * U.shape[1]))):
+    for rows in row_slices(settings.n_pairs, _BATCH_BYTES // (16 * U.shape[1])):
         one, other = U[first[rows]].astype(np.float64), U[second[rows]].astype(np.float64)
         sums[rows] = one + other
         squares[rows] = (one * one).sum(axis=1) + (other * other).sum(axis=1)
         kernel[rows] = np.exp(-gamma * ((one - other) ** 2).sum(axis=1))
     chosen = random_state.permutation(n)[: max(_KMEANS_ROWS, n_maps)]
-    # so few rows are clustered faster than threads are woken
+    # this few rows are clustered faster than threads are woken
     with threadpool_limits(limits=1):
         means = MiniBatchKMeans(
             n_maps, n_init=1, batch_size=max(1024, 4 * n_maps), random_state=random_state

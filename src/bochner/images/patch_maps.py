@@ -10,12 +10,12 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import convert, is_host, to_numpy
+from bochner.engine.rowwise import row_slices
 from bochner.fourier.features import FourierFeatures
 from bochner.images.bumps import Bumps, nystroem_bumps
-from bochner.images.optimized import OptimizedMap, fit_optimized
+from bochner.images.optimized import OptimizedMap, fit_optimized, random_pairs
 from bochner.mercer.features import MercerFeatures, MercerWarning
 
 OURS = (FourierFeatures, MercerFeatures)
@@ -26,21 +26,11 @@ _BATCH_BYTES = 2**20
 
 @dataclass(frozen=True, eq=False)
 class PatchMap:
-    """A fitted map of the directions of patches.
+    """A fitted map of the directions of patches."""
 
-    Parameters
-    ----------
-    estimator : object
-        What was fitted: a transformer, or the :class:`Bumps` themselves.
-    bumps : Bumps or None
-        The map, where it is made of bumps.
-    n_maps : int
-        Number of features.
-    """
-
-    estimator: Any
-    bumps: Bumps | None
-    n_maps: int
+    estimator: Any  # what was fitted: a transformer, or the bumps themselves
+    bumps: Bumps | None  # the map, where it is made of bumps
+    n_maps: int  # number of features
 
     @property
     def threads(self) -> bool:
@@ -62,15 +52,6 @@ def squared_scale(U: Any, quantile: float, random_state: RandomState) -> float:
     Where that is zero because rows are repeated, the quantile of the distances that are not zero
     (to the precision of the dtype); zero if all are.
 
-    Parameters
-    ----------
-    U : array of shape (n, d)
-        Rows of length one; at least two.
-    quantile : float
-        From 0 to 1.
-    random_state : RandomState
-        Draws the pairs.
-
     Examples
     --------
     >>> import numpy as np
@@ -79,11 +60,9 @@ def squared_scale(U: Any, quantile: float, random_state: RandomState) -> float:
     >>> squared_scale(U, 0.1, np.random.RandomState(0))
     2.0
     """
-    n = len(U)
-    first = random_state.randint(n, size=_PAIRS)
-    second = (first + random_state.randint(1, n, size=_PAIRS)) % n
+    first, second = random_pairs(len(U), _PAIRS, random_state)
     distances = np.empty(_PAIRS)
-    for rows in gen_batches(_PAIRS, max(1, _BATCH_BYTES // (8 * U.shape[1]))):
+    for rows in row_slices(_PAIRS, _BATCH_BYTES // (8 * U.shape[1])):
         apart = U[first[rows]] - U[second[rows]]
         distances[rows] = np.einsum("ij,ij->i", apart, apart, dtype=np.float64)
     distances[distances <= (16 * np.finfo(U.dtype).eps) ** 2] = 0.0
@@ -105,26 +84,8 @@ def fit_patch_map(
 ) -> PatchMap:
     """Fit an approximation of ``exp(-gamma |u - u'|^2)`` to directions of patches.
 
-    Parameters
-    ----------
-    U : NumPy array of shape (n, d)
-        Directions.
-    approximation : str, OptimizedMap or transformer
-        A transformer is cloned, and given `n_maps` as its ``n_components``, `gamma`, and a seed
-        for a ``random_state`` of None, where it has such parameters.
-    n_maps : int or None
-        Number of features; None leaves it to the transformer.
-    gamma : float or None
-        The bandwidth; None leaves it to the transformer.
-    random_state : RandomState
-    n_threads : int or None
-        CPU threads of the fit.
-    memory_budget : int
-        Bytes.
-
-    Returns
-    -------
-    PatchMap
+    A transformer is cloned, and given `n_maps` as its ``n_components``, `gamma`, and a seed for a
+    ``random_state`` of None, where it has such parameters; None leaves them to the transformer.
 
     Examples
     --------

@@ -17,18 +17,10 @@ SMALLEST_NORM = 1e-6  # patches below it, or below it relative to what was subtr
 
 
 def extract_patches(maps: Any, patch: int) -> Any:
-    """All `patch` x `patch` patches inside the maps, without padding.
+    """All `patch` x `patch` patches inside maps of shape (n, height, width, channels), unpadded.
 
-    Parameters
-    ----------
-    maps : array of shape (n, height, width, channels)
-    patch : int
-        Side of a patch, at most the height and the width.
-
-    Returns
-    -------
-    array of shape (n, height - patch + 1, width - patch + 1, patch * patch * channels)
-        Row by row of the patch, the channels of a pixel side by side.
+    Their shape is (n, height - patch + 1, width - patch + 1, patch * patch * channels): row by row
+    of the patch, the channels of a pixel side by side.
 
     Examples
     --------
@@ -46,23 +38,11 @@ def extract_patches(maps: Any, patch: int) -> Any:
 
 
 def normalize_patches(patches: Any, channels: int, *, center: bool) -> tuple[Any, Any]:
-    r"""Directions :math:`u = p / |p|` and norms :math:`r = |p|` of patches.
+    r"""Directions :math:`u = p / |p|` and norms :math:`r = |p|` of patches, one per row.
 
-    Parameters
-    ----------
-    patches : array of shape (n, pixels * channels)
-        Patches, one per row, the channels of a pixel side by side.
-    channels : int
-        Number of channels.
-    center : bool
-        Whether the mean of the patch is subtracted first, in every channel on its own.
-
-    Returns
-    -------
-    directions : array of shape (n, pixels * channels)
-    norms : array of shape (n,)
-        Both are exactly 0 where the norm is below 1e-6, or below 1e-6 of the norm before the
-        mean was subtracted: that is rounding, not a pattern.
+    With `center` the mean of the patch is subtracted first, in every channel on its own. Both are
+    exactly 0 where the norm is below 1e-6, or below 1e-6 of the norm before the mean was
+    subtracted: that is rounding, not a pattern.
 
     Examples
     --------
@@ -101,22 +81,7 @@ def pooling_matrix(
               otherwise } 0,
 
     for positions ``z = 0, ..., size - 1`` and centres ``c = 0, stride, 2 stride, ...`` among
-    them.
-
-    Parameters
-    ----------
-    size : int
-        Number of positions.
-    stride : int
-        Distance of the centres.
-    width : float, default=`stride`
-        The width :math:`\beta` of the gaussian.
-    radius : int, default=`stride`
-        How far a centre looks.
-
-    Returns
-    -------
-    float64 array of shape (ceil(size / stride), size)
+    them. The width :math:`\beta` of the Gaussian and the radius are the stride by default.
 
     Notes
     -----
@@ -139,34 +104,7 @@ def pooling_matrix(
     return np.where(np.abs(distance) <= radius, np.exp(-((distance / width) ** 2)), 0.0)
 
 
-def pool(maps: Any, stride: int, width: float | None = None, radius: int | None = None) -> Any:
-    r"""Gaussian pooling :math:`\sum_z e^{-|z - c|^2 / \beta^2}\, \zeta(z)` at every centre `c`.
-
-    Parameters
-    ----------
-    maps : array of shape (n, height, width, channels)
-    stride, width, radius : see :func:`pooling_matrix`
-        The same along both axes.
-
-    Returns
-    -------
-    array of shape (n, ceil(height / stride), ceil(width / stride), channels)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.images.patches import pool
-    >>> pool(np.ones((1, 4, 4, 1)), 2)[0, :, :, 0].round(3)
-    array([[4.608, 6.28 ],
-           [6.28 , 8.558]])
-    """
-    _, rows, columns, _ = maps.shape
-    down = pooling_matrix(rows, stride, width, radius)
-    across = pooling_matrix(columns, stride, width, radius)
-    return pool_with(maps, down, across)
-
-
-def pool_with(maps: Any, down: NDArray[np.float64], across: NDArray[np.float64]) -> Any:
+def pool(maps: Any, down: NDArray[np.float64], across: NDArray[np.float64]) -> Any:
     """Pooling by given matrices, one for every axis of the image."""
     xp = namespace(maps)
     n, rows, _, channels = maps.shape
@@ -179,15 +117,7 @@ def pool_with(maps: Any, down: NDArray[np.float64], across: NDArray[np.float64])
 def gradients(images: Any) -> Any:
     """The gradient of every channel: central differences, one-sided at the border.
 
-    Parameters
-    ----------
-    images : array of shape (n, height, width, channels)
-        At least 2 x 2 pixels.
-
-    Returns
-    -------
-    array of shape (n, height, width, 2 * channels)
-        For every channel the slope down and the slope across.
+    For every channel of images of at least 2 x 2 pixels the slope down and the slope across.
 
     Examples
     --------
@@ -199,25 +129,18 @@ def gradients(images: Any) -> Any:
            [0., 3.]])
     """
     xp = namespace(images)
+    slopes = [_differences(xp, images, axis) for axis in (1, 2)]
     n, rows, columns, channels = images.shape
-    if rows < 2 or columns < 2:
-        raise ValueError(
-            f"a gradient needs images of at least 2 x 2 pixels, got {rows} x {columns}."
-        )
-    down = xp.concat(
-        [
-            images[:, 1:2, :, :] - images[:, 0:1, :, :],
-            (images[:, 2:, :, :] - images[:, :-2, :, :]) / 2,
-            images[:, -1:, :, :] - images[:, -2:-1, :, :],
-        ],
-        axis=1,
+    return xp.reshape(xp.stack(slopes, axis=-1), (n, rows, columns, 2 * channels))
+
+
+def _differences(xp: Any, images: Any, axis: int) -> Any:
+    def part(start: int | None, end: int | None) -> Any:
+        return images[(*[slice(None)] * axis, slice(start, end), ...)]
+
+    first, inner, last = (
+        part(1, 2) - part(0, 1),
+        (part(2, None) - part(None, -2)) / 2,
+        part(-1, None) - part(-2, -1),
     )
-    across = xp.concat(
-        [
-            images[:, :, 1:2, :] - images[:, :, 0:1, :],
-            (images[:, :, 2:, :] - images[:, :, :-2, :]) / 2,
-            images[:, :, -1:, :] - images[:, :, -2:-1, :],
-        ],
-        axis=2,
-    )
-    return xp.reshape(xp.stack([down, across], axis=-1), (n, rows, columns, 2 * channels))
+    return xp.concat([first, inner, last], axis=axis)

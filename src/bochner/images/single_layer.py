@@ -20,23 +20,8 @@ def one_layer(n_components: int, image_shape: Sequence[int]) -> PatchLayer:
 
     Patches are 3 x 3, or 5 x 5 where both sides have at least 20 pixels. They are pooled over a
     grid of 2 along the longer side, or 4 where it has more than 12 pixels. The columns are
-    shared by the positions of the grid.
-
-    Parameters
-    ----------
-    n_components : int
-        Number of columns; a multiple of the positions, with at least 4 columns for each.
-    image_shape : sequence of int
-        Height, width and channels.
-
-    Returns
-    -------
-    PatchLayer
-
-    Raises
-    ------
-    ValueError
-        Where the number of columns or the images do not allow it.
+    shared by the positions of the grid: a multiple of their number, at least 4 for each. A
+    ValueError where the number of columns or the images do not allow it.
 
     Examples
     --------
@@ -71,14 +56,7 @@ def make_network(
     quantile: float = 0.1,
     **parameters: Any,
 ) -> ConvolutionalKernelNetwork:
-    """An unfitted network of one layer, for flat rows.
-
-    Parameters
-    ----------
-    n_components, image_shape
-        See :func:`one_layer`.
-    random_state, quantile, **parameters
-        See :class:`~bochner.ConvolutionalKernelNetwork`.
+    """An unfitted network of :func:`one_layer`, for flat rows.
 
     Examples
     --------

@@ -15,7 +15,6 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import SupervisedFeatureMap, n_pairs
@@ -101,7 +100,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is. As in scikit-learn, ``"auto"`` takes whole numbers for classes.
     gamma : float, "scale" or "median", default="median"
-        Sets the scale: chains start from the frequencies of the gaussian kernel with this
+        Sets the scale: chains start from the frequencies of the Gaussian kernel with this
         `gamma`, widened by 1.5. See :class:`FourierFeatures`.
     warm_start : bool, default=False
         Whether `fit` goes on from the frequencies it has, when `n_components` was increased (of
@@ -154,8 +153,8 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     of whatever comes after the map with both in one pipeline, not on features of the same rows.
 
     Ctrl-C during the game keeps the frequencies found so far, with a warning; while settings are
-    tried it ends the fit. Callbacks of
-    scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are told of every round.
+    tried it ends the fit. Callbacks of scikit-learn, such as
+    :class:`sklearn.callback.ProgressBar`, are told of every round.
 
     References
     ----------
@@ -174,6 +173,8 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     >>> bool(cross_val_score(model, X, y, cv=2).mean() > 0.9)
     True
     """
+
+    _learned: ClassVar[str] = "frequencies_"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: rule for name, rule in SHARED_CONSTRAINTS.items() if name != "kernel"},
@@ -304,10 +305,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self._play(rows, replace(search, band=self.setting_.band), player, before, n_frequencies)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Map rows to features; see :meth:`FourierFeatures.transform`."""
-        check_is_fitted(self, "frequencies_")
-        X = self._validate_rows(X, reset=False)
+    def _features(self, X: Any) -> Any:
         return engine.features(X, self.frequencies_, **self._engine_options())
 
     @property

@@ -70,28 +70,11 @@ def play(
 ) -> tuple[list[Any], Record]:
     """Play rounds until `n_functions` were chosen, one that is chosen again counted again.
 
-    On a device the host does not wait for the result of a round.
-
-    Parameters
-    ----------
-    family : Family
-        The kernel player, with the rows.
-    player : DataPlayer
-        Holds the coefficients.
-    n_functions : int
-        How many.
-    least_share : float, optional
-        The game ends before a round, but for the first, whose best function has no more than
-        this share of the largest possible potential. On a device the host would wait for it.
-    after_round : callable, optional
-        Called with the functions and the record so far; True ends the game.
-
-    Returns
-    -------
-    functions : list
-        Those of each round.
-    record : Record
-        A KeyboardInterrupt after the first round ends the game and is noted there.
+    On a device the host does not wait for the result of a round. The game ends before a round,
+    but for the first, whose best function has no more than `least_share` of the largest possible
+    potential (on a device the host would wait for it), and after one for which `after_round`,
+    given the functions and the record so far, returns True. A KeyboardInterrupt after the first
+    round ends the game and is noted in the record.
 
     Examples
     --------

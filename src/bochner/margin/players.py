@@ -84,14 +84,6 @@ def make_player(
     Dual weights for classes, one column of them per class against the rest where there are more
     than two, and residuals for numbers. With `rescale` the corrective update is by residuals for
     more than two classes too, which did better than rescaled weights of each class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.players import make_player
-    >>> from bochner.targets import Target
-    >>> make_player(Target(None), np.ones((3, 1)), "gradient", damping=0.5, strength=1.0).step
-    0.5
     """
     many = target.classes is not None and len(target.classes) > 2
     margin = target.classes is not None and not (many and rescale and update == "corrective")
@@ -292,26 +284,26 @@ def _ascend(signs: Any, C: float, step: float, weights: Any, function: Any) -> t
     return (project_onto_dual_set(weights + step / _size(function) * slope, signs, C),)
 
 
-class CorrectiveResidual:
+class _Residuals:
+    """Residuals of centred targets, both of shape (n, k)."""
+
+    def __init__(self, targets: Any) -> None:
+        self.targets = self.coefficients = _centred(targets)
+
+    def resume(self, columns: Any, coefficients: Any) -> None:
+        self.coefficients = convert(coefficients, self.targets)
+
+
+class CorrectiveResidual(_Residuals):
     r"""The residual of a ridge regression on the functions so far, or a share of the way to it.
 
     :math:`\min_{w, b} \frac12 |w|^2 + C \sum_i (y_i - f(x_i))^2` with
     :math:`C = \mathrm{strength} / n`, for every column of targets.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.players import CorrectiveResidual
-    >>> x = np.linspace(-1, 1, 50)
-    >>> player = CorrectiveResidual(np.sin(x)[:, None], strength=1e6, damping=1.0)
-    >>> _ = player.move(np.column_stack([np.cos(x), np.sin(x)]))
-    >>> bool(np.abs(player.coefficients).max() < 1e-4)
-    True
     """
 
     def __init__(self, targets: Any, *, strength: float, damping: float, n_parts: int = 2) -> None:
+        super().__init__(targets)
         self.C, self.damping, self.n_parts = strength / targets.shape[0], damping, n_parts
-        self.targets = self.coefficients = _centred(targets)
         self._ridge = GrowingRidge(self.targets)
 
     def value(self, potential: Any) -> Any:
@@ -326,43 +318,29 @@ class CorrectiveResidual:
 
     def resume(self, columns: Any, coefficients: Any) -> None:
         self._ridge.append(columns)
-        self.coefficients = convert(coefficients, self.targets)
+        super().resume(columns, coefficients)
 
 
-class GradientResidual:
+class GradientResidual(_Residuals):
     r"""A residual out of which each new function takes a share of its part.
 
     :math:`A \leftarrow A - \kappa\, P A` with `P` the projection onto the centred function, for
     a wave about that onto its centred cosine and sine (matching pursuit with shrinkage).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.players import GradientResidual
-    >>> x = np.linspace(-np.pi, np.pi, 101)[:-1]
-    >>> player = GradientResidual(np.sin(x)[:, None], step=0.5)
-    >>> player.move(np.column_stack([np.cos(x), np.sin(x)]))
-    >>> bool(np.allclose(player.coefficients[:, 0], 0.5 * np.sin(x)))
-    True
     """
 
     def __init__(self, targets: Any, *, step: float, n_parts: int = 2) -> None:
+        super().__init__(targets)
         self.step, self.n_parts = step, n_parts
-        self.targets = self.coefficients = _centred(targets)
 
     def value(self, potential: Any) -> Any:
         # Without a linear model there is no penalty: the worth against an infinite C.
-        return _best_scaled(
-            namespace(self.targets).sum(self.coefficients * self.targets), potential
-        )
+        A = self.coefficients
+        return _best_scaled(namespace(A).sum(A * self.targets), potential)
 
     def move(self, columns: Any) -> None:
         for function in map(_centred, _functions(columns, self.n_parts)):
             part = function @ (function.T @ cast(self.coefficients, function.dtype))
             self.coefficients = self.coefficients - self.step / _size(function) * part
-
-    def resume(self, columns: Any, coefficients: Any) -> None:
-        self.coefficients = convert(coefficients, self.targets)
 
 
 def _functions(columns: Any, n_parts: int) -> Iterator[Any]:

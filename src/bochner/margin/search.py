@@ -40,31 +40,15 @@ _GROWTH, _SHRINKAGE = 1.5, 0.4  # of a step size after success and failure
 
 @dataclass(frozen=True)
 class Search:
-    """How the kernel player looks for peaks.
+    """How the kernel player looks for peaks."""
 
-    Parameters
-    ----------
-    length : float
-        Length scale of the rows. Frequencies are measured in its inverse.
-    band : float or None
-        The band `s`, in units of ``1 / length``; None is no limit.
-    n_peaks : int
-        Frequencies per round.
-    n_chains, n_steps : int
-        Chains, and steps of each.
-    temperature : float
-        Noise of the chains, see :func:`ascend_potential`.
-    n_rows : int or None
-        Rows of a round, drawn anew each time; None is all.
-    """
-
-    length: float
-    band: float | None = 12.0
-    n_peaks: int = 5
+    length: float  # of the scale of the rows: frequencies are measured in its inverse
+    band: float | None = 12.0  # the band s, in units of 1 / length; None is no limit
+    n_peaks: int = 5  # frequencies per round
     n_chains: int = 100
-    n_steps: int = 12
-    temperature: float = 0.0
-    n_rows: int | None = None
+    n_steps: int = 12  # of each chain
+    temperature: float = 0.0  # noise of the chains, see ascend_potential
+    n_rows: int | None = None  # of a round, drawn anew each time; None is all
 
     @property
     def n_kept(self) -> int:
@@ -73,21 +57,12 @@ class Search:
 
 
 class WaveFamily:
-    """The waves of all frequencies; the best are found by chains.
+    """The waves of all frequencies, of which a game is for `n_frequencies`; chains find the best.
 
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-        Anything the engine takes. Arrays on a device stay there, and the host does not wait for
-        them; a dask array is summed by its workers while the chains run here.
-    search : Search
-        How the peaks are found.
-    n_frequencies : int
-        How many the game is for.
-    random_state : RandomState
-        Starts of the chains, rows of the rounds.
-    **options
-        For the engine: `n_threads` and `memory_budget`.
+    Rows are anything the engine takes. Arrays on a device stay there, and the host does not wait
+    for them; a dask array is summed by its workers while the chains run here. `random_state`
+    decides the starts of the chains and the rows of the rounds, `options` are the engine's
+    `n_threads` and `memory_budget`.
     """
 
     def __init__(
@@ -201,13 +176,13 @@ class _PeakSearch:
 
     def _potential(self, rows: Any, A: Any, dtype: Any) -> Potential:
         """The potential and its gradient within the band, in the dtype of the points."""
-        search, small = self.search, self.longest is not None
+        search, small_phases = self.search, self.longest is not None
         band = None if search.band is None else search.band / search.length
 
         def potential(points: Any) -> tuple[Any, Any]:
             xp = namespace(points)
             v, slope = engine.potential_and_gradient(
-                rows, points, A, small_phases=small, **self.options
+                rows, points, A, small_phases=small_phases, **self.options
             )
             v, slope = cast(v, dtype), cast(slope, dtype)
             if band is None:
@@ -237,30 +212,10 @@ def ascend_potential(
     that multiple of the gradient step is added, and no move is taken back (Langevin dynamics).
     Each chain's best point is what counts.
 
-    Parameters
-    ----------
-    potential : callable
-        Maps ``(d, m)`` points to ``v`` of shape ``(m,)`` and its gradient ``(d, m)``.
-    starts : array of shape (d, m)
-        Where the chains start, one per column: NumPy or another array-API library. On a device the
-        host never waits for it unless `potential` does, or there is a temperature.
-    n_steps : int
-        Steps of each chain.
-    first_move : float, default=0.05
-        Length of the first move, relative to that of the points.
-    temperature : float, default=0.0
-        Size of the noise, relative to the gradient step.
-    longest : float, optional
-        Points beyond this norm are brought back to it.
-    random_state : RandomState, optional
-        The noise; needed with a temperature.
-
-    Returns
-    -------
-    points : array of shape (d, m)
-        The best point of each chain.
-    values : array of shape (m,)
-        Their potentials.
+    `potential` maps points of shape ``(d, m)`` to ``v`` of shape ``(m,)`` and its gradient
+    ``(d, m)``. Points beyond the norm `longest` are brought back to it. The best point of each
+    chain is returned, with its potential. On a device the host never waits for it unless
+    `potential` does, or there is a temperature.
 
     Examples
     --------
@@ -310,23 +265,8 @@ def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
 
     :math:`w` and :math:`-w` are the same cosine and sine. One after the other the highest is
     taken and its neighbours are left out; when none is left, neighbours are taken after all, so
-    that there are always `count`.
-
-    Parameters
-    ----------
-    points : array of shape (d, m)
-        One point per column.
-    values : array of shape (m,)
-        Their heights.
-    count : int
-        How many, at most ``m``.
-    apart : float
-        Smallest distance.
-
-    Returns
-    -------
-    integer array of shape (count,)
-        From the highest down. Made without the host waiting for a device.
+    that there are always `count`, which must be at most ``m``. The host does not wait for a
+    device.
 
     Examples
     --------
@@ -343,14 +283,14 @@ def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
     near = distances < apart**2
     # Ranks in place of heights, which may be too small to be lowered without rounding. A
     # neighbour of one that was taken falls behind all others, one that was taken behind those.
-    places = xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
+    positions = _positions(xp, values)
     ranks = -cast(xp.argsort(xp.argsort(-values, stable=True), stable=True), values.dtype)
     chosen = []
     for _ in range(count):
         chosen.append(xp.reshape(xp.argmax(ranks), (1,)))
         neighbours = xp.take(near, chosen[-1], axis=0)[0, :]
         ranks = ranks - values.shape[0] * cast(neighbours, ranks.dtype)
-        ranks = xp.where(places == chosen[-1], -xp.inf, ranks)
+        ranks = xp.where(positions == chosen[-1], -xp.inf, ranks)
     return xp.concat(chosen)
 
 
@@ -360,9 +300,13 @@ def computed(columns: Any) -> Any:
 
 
 def _without(xp: Any, values: Any, chosen: Any) -> Any:
-    places = xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
-    taken = xp.any(places[:, None] == chosen[None, :], axis=1)
+    taken = xp.any(_positions(xp, values)[:, None] == chosen[None, :], axis=1)
     return xp.where(taken, -xp.inf, values)
+
+
+def _positions(xp: Any, values: Any) -> Any:
+    """0, 1, ... where `values` are, without a copy from the host."""
+    return xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
 
 
 def _longest(rows: Any) -> float | None:

@@ -29,21 +29,8 @@ def principal_directions(X: Any, n_directions: int, random_state: RandomState) -
     Subspace iteration :math:`Q \leftarrow \mathrm{qr}(X^T X Q)` from a random start with a few
     columns to spare, then the eigenvectors within that space (Rayleigh-Ritz): four passes over
     the rows wherever they are, and never a ``d x d`` matrix. The rows are not centred: a shift
-    turns the phase of a Fourier sum and leaves its modulus.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Any rows the engine takes.
-    n_directions : int
-        Number of directions, at most ``d``.
-    random_state : RandomState
-        The start.
-
-    Returns
-    -------
-    array of shape (d, n_directions)
-        Where the rows are; NumPy for sparse rows and dask arrays.
+    turns the phase of a Fourier sum and leaves its modulus. The directions, one per column, are
+    where the rows are; NumPy for sparse rows and dask arrays.
 
     Examples
     --------

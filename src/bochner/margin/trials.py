@@ -33,21 +33,11 @@ _MOST_FREQUENCIES, _ROUNDS = 50, 10
 
 @dataclass(frozen=True)
 class Setting:
-    """How a game is played.
-
-    Parameters
-    ----------
-    dual_update : {"corrective", "gradient"}
-        The data player's move.
-    band : float or None
-        Limit of the search, in units of the kernel's frequencies.
-    damping : float
-        Share of the way that the data player goes.
-    """
+    """How a game is played."""
 
     dual_update: DualUpdate
-    band: float | None
-    damping: float
+    band: float | None  # limit of the search, in units of the kernel's frequencies
+    damping: float  # share of the way that the data player goes
 
 
 def grid(target: Target, dual_update: Any, band: Any, damping: Any) -> list[Setting]:
@@ -55,14 +45,6 @@ def grid(target: Target, dual_update: Any, band: Any, damping: Any) -> list[Sett
 
     One thing is changed at a time: the default was the best or close to it on nearly everything
     we measured.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.trials import grid
-    >>> from bochner.targets import Target
-    >>> grid(Target(np.array([0, 1])), "corrective", None, 0.5)
-    [Setting(dual_update='corrective', band=None, damping=0.5)]
     """
     usual, other = (0.3, 1.0) if _has_two_classes(target) else (1.0, 0.3)
     default = Setting(
@@ -100,28 +82,8 @@ def choose_setting(
 ) -> tuple[Setting, Trials]:
     """The best of some settings, by short games on a part of the rows, judged by the others.
 
-    Parameters
-    ----------
-    settings : list of Setting
-        The default first. It is taken without a trial where there is nothing to choose, or with
-        fewer than 80 rows.
-    target, rows, columns
-        What the game is about.
-    search : Search
-        How its peaks are found, but for the band; the short games have fewer chains.
-    n_frequencies : int
-        How many the game is for.
-    strength : float
-        Of the data player.
-    random_state : RandomState
-        Rows that are held out, and the games.
-    **options
-        For the engine.
-
-    Returns
-    -------
-    chosen : Setting
-    trials : list of (Setting, mean loss)
+    The first one, the default, is taken without a trial where there is nothing to choose, or with
+    fewer than 80 rows. The short games have fewer chains than `search` says.
     """
     n = int(columns.shape[0])
     if len(settings) == 1 or n < _FEWEST_ROWS:
@@ -163,23 +125,6 @@ def held_out_losses(
     """Loss of every held-out row, with the best of a few linear models on the features.
 
     Squared hinge for two classes, squared error of the columns otherwise.
-
-    Parameters
-    ----------
-    target : Target
-        What the columns are.
-    frequencies : array of shape (d, m)
-        The features to judge.
-    rows, columns : arrays of shape (n, d) and (n, k)
-        What the models learn from.
-    held_rows, held_columns : arrays
-        What they are judged by.
-    **options
-        For the engine.
-
-    Returns
-    -------
-    array of shape (n_held,)
     """
     xp, n = namespace(columns), columns.shape[0]
     features, held = (engine.features(part, frequencies, **options) for part in (rows, held_rows))
@@ -206,19 +151,8 @@ def choose(
     """The setting of least held-out loss, if it is clearly better than the first.
 
     Another is preferred only where its mean loss is lower by more than one standard error of
-    the paired difference: with few rows the default is kept.
-
-    Parameters
-    ----------
-    settings : list of Setting
-        The default first.
-    losses_of : callable
-        Losses of the same held-out rows, one per row.
-
-    Returns
-    -------
-    chosen : Setting
-    table : list of (Setting, mean loss)
+    the paired difference: with few rows the default is kept. `losses_of` gives the losses of the
+    same held-out rows for every setting. The mean losses are returned too.
     """
     losses = [losses_of(setting) for setting in settings]
     table = [(setting, float(loss.mean())) for setting, loss in zip(settings, losses, strict=True)]

@@ -15,10 +15,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bochner.linear.dual_set import project_onto_dual_set
 from bochner.margin.sphere import families, features
 from bochner.margin.sphere.features import MarginHarmonicFeatures
-from bochner.margin.sphere.harmonics import harmonic_orders, harmonics, sphere_area
+from bochner.margin.sphere.harmonics import harmonic_orders, sphere_area
 from bochner.margin.sphere.unit_rows import unit_rows
 from tests.feature_map_case import FeatureMapCase
-from tests.margin.sphere.test_harmonics import sphere
+from tests.margin.sphere.test_harmonics import harmonics, sphere
 from tests.places import PLACES, on_host
 
 

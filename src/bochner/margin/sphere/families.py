@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import convert, namespace, to_numpy
+from bochner.engine.rowwise import row_slices
 from bochner.engine.summaries import rows_at
 from bochner.margin.game import Proposal, share_of_largest
 from bochner.margin.sphere.harmonics import harmonics_at, sphere_area
@@ -54,7 +54,7 @@ class HarmonicFamily:
         self.scale = float(np.sqrt(sphere_area(X.shape[1])))
         budget = options.get("memory_budget") or _KEEP_BYTES
         fits = 8 * X.shape[0] * len(orders) <= budget
-        self.blocks = list(gen_batches(X.shape[0], X.shape[0] if fits else _BLOCK_ROWS))
+        self.blocks = row_slices(X.shape[0], X.shape[0] if fits else _BLOCK_ROWS)
         self.kept = self._values(self.blocks[0], orders) if fits else None
 
     def _values(self, rows: slice, orders: Any) -> Any:
@@ -99,15 +99,6 @@ class ZonalFamily:
     Directions are found by a few geodesic chains, so that the best one is the best one found.
     Functions are listed as they are chosen. One close to the best, chosen before and nearly as
     good, is chosen again.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.sphere.families import ZonalFamily
-    >>> family = ZonalFamily(np.eye(3), 1, np.random.RandomState(0))
-    >>> proposal = family.propose(np.array([[1.0], [0.0], [-1.0]]))
-    >>> np.abs(family.directions[:, 0]).round(2)
-    array([0.71, 0.  , 0.71])
     """
 
     def __init__(self, X: Any, max_degree: int, random_state: RandomState, **options: Any) -> None:

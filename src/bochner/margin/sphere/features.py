@@ -12,9 +12,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from bochner.base import SupervisedFeatureMap
 from bochner.engine.places import (
@@ -27,8 +26,9 @@ from bochner.engine.places import (
     result_dtype,
     wide_dtype,
 )
-from bochner.engine.rowwise import map_rows, with_known_lengths
+from bochner.engine.rowwise import map_rows, row_slices, with_known_lengths
 from bochner.engine.summaries import take_rows
+from bochner.fourier.bandwidth import SHARED_CONSTRAINTS
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
 from bochner.margin.players import DataPlayer, DualUpdate, GradientMargin, columns_of, make_player
@@ -177,6 +177,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: SHARED_CONSTRAINTS[name] for name in ("n_jobs", "memory_budget", "random_state")},
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "functions": [StrOptions({"auto", "harmonics", "zonal"})],
         "max_degree": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -186,9 +187,6 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         "C": [Interval(Real, 0, None, closed="neither")],
         "normalize": ["boolean"],
         "target": [StrOptions({"auto", "classification", "regression"})],
-        "n_jobs": [None, Integral],
-        "memory_budget": [None, Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
@@ -269,21 +267,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         self._play(self._family(X, random_state), player)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Map rows to the chosen functions.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n, n_functions)
-            Of the same kind and floating dtype as `X`; lazy when `X` is a dask array.
-        """
-        check_is_fitted(self)
-        X = self._validate_rows(X, reset=False)
+    def _features(self, X: Any) -> Any:
         return map_rows(self._map, X, self._n_features_out, n_threads=self._n_threads())
 
     @property
@@ -389,7 +373,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
                 values = zonal_functions(rows, self.directions_, self.degrees_, **options)
             return cast(values * convert(scale, values), own)
 
-        blocks = list(gen_batches(n, _BLOCK_ROWS))
+        blocks = row_slices(n, _BLOCK_ROWS)
         if not is_host(X):
             parts = [of_block(block) for block in blocks]
             return parts[0] if len(parts) == 1 else namespace(X).concat(parts, axis=0)

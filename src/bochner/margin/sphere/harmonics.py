@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import (
     cast,
@@ -40,8 +39,8 @@ from bochner.engine.places import (
     result_dtype,
     wide_dtype,
 )
-from bochner.engine.rowwise import map_batches
-from bochner.engine.threads import default_threads, ordered_map
+from bochner.engine.rowwise import map_batches, row_slices
+from bochner.engine.threads import for_each
 
 Integers = NDArray[np.int64]
 
@@ -50,15 +49,7 @@ _DEVICE_BYTES = 2**28
 
 
 def sphere_area(d: int) -> float:
-    r"""Surface area :math:`2 \pi^{d/2} / \Gamma(d/2)` of the unit sphere of :math:`R^d`.
-
-    Examples
-    --------
-    >>> from bochner.margin.sphere.harmonics import sphere_area
-    >>> round(sphere_area(3) / 3.141592653589793, 12)
-    4.0
-    """
-    _check_dimension(d)
+    r"""Surface area :math:`2 \pi^{d/2} / \Gamma(d/2)` of the unit sphere of :math:`R^d`."""
     return 2 * math.exp(d / 2 * math.log(math.pi) - math.lgamma(d / 2))
 
 
@@ -71,9 +62,6 @@ def n_harmonics(d: int, degree: int) -> int:
     >>> n_harmonics(3, 31), n_harmonics(784, 2)
     (63, 307719)
     """
-    _check_dimension(d)
-    if degree < 0:
-        raise ValueError(f"degree must be at least 0, got {degree}.")
     fewer = math.comb(d + degree - 3, degree - 2) if degree >= 2 else 0
     return math.comb(d + degree - 1, degree) - fewer
 
@@ -87,8 +75,6 @@ def largest_degree(d: int, budget: int) -> int:
     >>> largest_degree(3, 1024), largest_degree(10, 1024)
     (31, 4)
     """
-    if budget < 1:
-        raise ValueError(f"budget must be at least 1, got {budget}.")
     degree, count = 0, 1
     while (count := count + n_harmonics(d, degree + 1)) <= budget:
         degree += 1
@@ -100,20 +86,9 @@ def harmonic_orders(d: int, max_degree: int) -> Integers:
 
     They satisfy :math:`l_{d-1} \ge \dots \ge l_2 \ge |l_1|`. The first is the degree (for
     ``d = 2`` its absolute value is); the last is signed: positive for the real part (cosine),
-    negative for the imaginary part (sine) of :math:`(x_1 + i x_2)^{|l_1|}`.
-
-    Parameters
-    ----------
-    d : int
-        Dimension of the space, at least 2.
-    max_degree : int
-        Largest degree.
-
-    Returns
-    -------
-    integer array of shape (count, d - 1)
-        Sorted by degree, then by :math:`l_{d-2}`, and so on to :math:`|l_1|`; of two that differ
-        in sign only, the positive one first. So those up to a smaller degree come first.
+    negative for the imaginary part (sine) of :math:`(x_1 + i x_2)^{|l_1|}`. They are sorted by
+    degree, then by :math:`l_{d-2}`, and so on to :math:`|l_1|`; of two that differ in sign only,
+    the positive one comes first. So those up to a smaller degree come first.
 
     Examples
     --------
@@ -121,9 +96,6 @@ def harmonic_orders(d: int, max_degree: int) -> Integers:
     >>> harmonic_orders(3, 1).tolist()
     [[0, 0], [1, 0], [1, 1], [1, -1]]
     """
-    _check_dimension(d)
-    if max_degree < 0:
-        raise ValueError(f"max_degree must be at least 0, got {max_degree}.")
     exact = [np.array([[m], [-m]][: 1 + (m > 0)], np.int64) for m in range(max_degree + 1)]
     for _ in range(3, d + 1):
         upto = np.vstack(exact)
@@ -132,35 +104,6 @@ def harmonic_orders(d: int, max_degree: int) -> Integers:
             np.hstack([np.full((end, 1), degree), upto[:end]]) for degree, end in enumerate(ends)
         ]
     return np.vstack(exact)
-
-
-def harmonics(
-    X: Any, max_degree: int, *, n_threads: int | None = None, memory_budget: int | None = None
-) -> Any:
-    """All harmonics up to a degree, in the order of :func:`harmonic_orders`.
-
-    Parameters
-    ----------
-    X, n_threads, memory_budget : see :func:`harmonics_at`
-    max_degree : int
-        Largest degree.
-
-    Returns
-    -------
-    array of shape (n, count)
-
-    Examples
-    --------
-    The squares of all harmonics of a degree add up to a constant, their number over the area:
-
-    >>> import numpy as np
-    >>> from bochner.margin.sphere.harmonics import harmonics
-    >>> Y = harmonics(np.array([[0.0, 0.0, 1.0], [0.6, 0.0, 0.8]]), 2)
-    >>> (4 * np.pi * (Y[:, 4:] ** 2).sum(axis=1)).round(12)
-    array([5., 5.])
-    """
-    orders = harmonic_orders(X.shape[1], max_degree)
-    return harmonics_at(X, orders, n_threads=n_threads, memory_budget=memory_budget)
 
 
 def harmonics_at(
@@ -172,22 +115,11 @@ def harmonics_at(
     device has it, because the recursion over hundreds of degrees needs the range and loses a few
     digits; the result is rounded to the dtype of `X`.
 
-    Parameters
-    ----------
-    X : NumPy array, CSR matrix or array-API array of shape (n, d)
-        Rows of unit norm (not checked). On other rows the functions are the homogeneous
-        harmonic polynomials that continue the harmonics.
-    orders : integer array of shape (count, d - 1)
-        Multi-indices as in :func:`harmonic_orders`, in any order.
-    n_threads : int, optional
-        CPU threads; by default as many as BLAS may use.
-    memory_budget : int, optional
-        Bytes of scratch memory, per thread on the CPU.
-
-    Returns
-    -------
-    array of shape (n, count)
-        Of the same kind, device and floating dtype as `X`.
+    `X` are rows of unit norm (not checked), dense, CSR or on a device; on other rows the
+    functions are the homogeneous harmonic polynomials that continue the harmonics. `orders` are
+    multi-indices as in :func:`harmonic_orders`, of shape (count, d - 1), in any order.
+    `memory_budget` are bytes of scratch memory, per thread on the CPU. The result has the shape
+    (n, count) and the kind and floating dtype of `X`.
 
     Examples
     --------
@@ -208,10 +140,7 @@ def harmonics_at(
         def work(rows: slice) -> None:
             result[rows] = _evaluate(cast(dense(X[rows]), np.float64), plan).T
 
-        for _ in ordered_map(
-            work, list(gen_batches(X.shape[0], height)), n_threads or default_threads()
-        ):
-            pass
+        for_each(work, row_slices(X.shape[0], height), n_threads)
         return result
     X, wide = dense(X), wide_dtype(X)
     plan = plan.at(X, wide)
@@ -351,13 +280,7 @@ def _gegenbauer(xp: Any, x: Any, square: Any, level: Level) -> Any:
     return xp.concat(found, axis=0)
 
 
-def _check_dimension(d: int) -> None:
-    if d < 2:
-        raise ValueError(f"d must be at least 2: the sphere of R^1 is two points; got {d}.")
-
-
 def _check_orders(orders: Any, d: int) -> Integers:
-    _check_dimension(d)
     orders = np.asarray(orders)
     if (
         orders.ndim != 2

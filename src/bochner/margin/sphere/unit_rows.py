@@ -16,26 +16,9 @@ TOLERANCE = 1e-5  # how far from one the norm of a "unit" row may be; float32 ro
 def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> Any:
     """Rows divided by their norms, in `dtype`; the input is not changed.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    dtype : dtype of the namespace of `X`
-        Of the result, and of the arithmetic.
-    normalize : bool, default=True
-        False: the rows must have unit norm already, and are returned as they are.
-    first : int, default=0
-        Number of the first row, for error messages about a part of the rows.
-
-    Returns
-    -------
-    array or CSR matrix of shape (n, d)
-
-    Raises
-    ------
-    ValueError
-        For a zero row, which has no direction, or, with ``normalize=False``, for a row whose
-        norm is not one.
+    Without `normalize` they must have unit norm already, and are returned as they are. A zero row
+    has no direction and is an error. `first` is the number of the first row, for error messages
+    about a part of the rows.
 
     Examples
     --------

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from bochner.engine.places import (
     convert,
@@ -29,6 +28,7 @@ from bochner.engine.places import (
     result_dtype,
     to_numpy,
 )
+from bochner.engine.rowwise import row_slices
 from bochner.engine.summaries import take_rows
 from bochner.engine.threads import default_threads, ordered_map
 
@@ -36,25 +36,14 @@ Float = NDArray[np.float64]
 
 _HOST_BYTES = 2**22
 _DEVICE_BYTES = 2**28
+_FIRST_ANGLE = 0.3
 _SMALLEST = 1e-20  # a mean square below this is rounding: the function is zero on these rows
 
 
 def legendre(t: Any, max_degree: int, d: int) -> Iterator[tuple[Any, Any]]:
     """Values and derivatives of the Legendre polynomials of dimension `d`, degree by degree.
 
-    Parameters
-    ----------
-    t : array
-        Points in [-1, 1].
-    max_degree : int
-        Last degree.
-    d : int
-        Dimension, at least 2; 3 gives the ordinary Legendre and 2 the Chebyshev polynomials.
-
-    Yields
-    ------
-    value, derivative : arrays of the shape of `t`
-        Of degree 0, 1, ..., `max_degree`.
+    Dimension 3 gives the ordinary Legendre and 2 the Chebyshev polynomials.
 
     Examples
     --------
@@ -63,8 +52,6 @@ def legendre(t: Any, max_degree: int, d: int) -> Iterator[tuple[Any, Any]]:
     >>> [(float(p), float(q)) for p, q in legendre(np.asarray(0.5), 2, d=3)]
     [(1.0, 0.0), (0.5, 1.0), (-0.125, 1.5)]
     """
-    if d < 2:
-        raise ValueError(f"d must be at least 2: the sphere of R^1 is two points; got {d}.")
     xp = namespace(t)
     before, before_slope = xp.ones_like(t), xp.zeros_like(t)
     yield before, before_slope
@@ -89,41 +76,14 @@ def zonal_functions(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    r"""The functions :math:`P_{l_j}(\langle \zeta_j, x_i \rangle)`.
+    r"""The functions :math:`P_{l_j}(\langle \zeta_j, x_i \rangle)`, of shape (n, m).
 
-    Parameters
-    ----------
-    X : NumPy array, CSR matrix or array-API array of shape (n, d)
-        Rows of unit norm (not checked).
-    directions : array of shape (d, m)
-        Directions of unit norm, one per column.
-    degrees : integer array of shape (m,)
-        Degree of each.
-    n_threads : int, optional
-        CPU threads; by default as many as BLAS may use.
-    memory_budget : int, optional
-        Bytes of scratch memory, per thread on the CPU.
-
-    Returns
-    -------
-    array of shape (n, m)
-        Of the same kind, device and floating dtype as `X`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.sphere.zonal import zonal_functions
-    >>> zonal_functions(np.eye(3), np.array([[1.0], [0.0], [0.0]]), [2])
-    array([[ 1. ],
-           [-0.5],
-           [-0.5]])
+    The rows of `X` have unit norm (not checked), and so have the columns of `directions`.
+    `memory_budget` are bytes of scratch memory, per thread on the CPU.
     """
     scan = _Scan(X, directions, degrees, n_threads, memory_budget)
 
-    def work(rows: slice) -> Any:
-        return scan.functions(rows)[0]
-
-    parts = list(scan.over(work))
+    parts = list(scan.over(lambda rows: scan.functions(rows)[0]))
     return parts[0] if len(parts) == 1 else scan.xp.concat(parts, axis=0)
 
 
@@ -145,37 +105,16 @@ def zonal_scores(
 
     the Fourier potential's counterpart on the sphere: what the function, scaled to unit root mean
     square on the rows, has in common with the coefficients. A function that vanishes on all rows
-    has score zero.
+    has score zero. Scores and the gradient (in the space around the sphere; its tangent part is
+    what matters) are float64, of shape (m,) and (d, m).
 
-    Parameters
-    ----------
-    X, directions, degrees, n_threads, memory_budget : see :func:`zonal_functions`
-    A : array of shape (n,) or (n, k)
-        Coefficients, on the host.
-
-    Returns
-    -------
-    scores : float64 array of shape (m,)
-    gradient : float64 array of shape (d, m)
-        In the space around the sphere; its tangent part is what matters.
-
-    Notes
-    -----
     Arrays of a block of rows by the directions are the largest made. Sums over rows are
     accumulated in float64, in an order that does not depend on the number of threads.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.sphere.zonal import zonal_scores
-    >>> X = np.array([[1.0, 0.0], [0.0, 1.0]])
-    >>> zonal_scores(X, np.array([[1.0], [0.0]]), [1], [1.0, -1.0])[0]
-    array([2.])
     """
     scan = _Scan(X, directions, degrees, n_threads, memory_budget)
     A = np.asarray(A, np.float64)
     A = A[:, None] if A.ndim == 1 else A
-    n, kept = X.shape[0], scan.n_blocks == 1
+    n, kept = X.shape[0], len(scan.blocks) == 1
     coefficients = scan.put(A)
     stored: list[tuple[Any, Any]] = []
 
@@ -213,22 +152,9 @@ def zonal_scores(
 def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -> Float:
     """Directions to ascend from: rows, and differences of rows of unlike coefficients.
 
-    Parameters
-    ----------
-    X : NumPy array, CSR matrix or array-API array of shape (n, d)
-        Rows of unit norm.
-    A : array of shape (n, k)
-        Coefficients: rows are drawn in proportion to their size, and the two of a difference
-        from those above and below zero in one column.
-    count : int
-        Number of directions, about half of each kind.
-    random_state : RandomState
-        Decides the draw.
-
-    Returns
-    -------
-    array of shape (d, count)
-        Unit vectors, one per column.
+    Rows are drawn in proportion to the size of their coefficients, and the two of a difference
+    from those above and below zero in one column. Each is a unit vector, one per column, about
+    half of each kind.
     """
     A = np.asarray(A, np.float64)
     single = _draw(np.abs(A).sum(axis=1), count - count // 2, random_state)
@@ -254,29 +180,13 @@ def ascend_directions(
     directions: Float,
     *,
     n_steps: int,
-    angle: float = 0.3,
 ) -> tuple[Float, Float]:
     r"""Geodesic ascent of all directions at once, each with its own step.
 
     Every direction turns by an angle towards the tangent gradient,
     :math:`\zeta \cos \theta + u \sin \theta`. Where the score rises the turn is kept and the
-    angle grows; elsewhere it is undone and the angle shrinks. So no score ever falls.
-
-    Parameters
-    ----------
-    score : callable
-        Maps directions ``(d, m)`` to scores ``(m,)`` and gradients ``(d, m)``.
-    directions : array of shape (d, m)
-        Unit vectors to start from.
-    n_steps : int
-        Turns tried.
-    angle : float, default=0.3
-        First angle.
-
-    Returns
-    -------
-    directions : array of shape (d, m)
-    scores : array of shape (m,)
+    angle grows; elsewhere it is undone and the angle shrinks. So no score ever falls. `score`
+    maps directions ``(d, m)`` to scores ``(m,)`` and gradients ``(d, m)``.
 
     Examples
     --------
@@ -289,7 +199,7 @@ def ascend_directions(
     """
     z = np.array(directions, np.float64)
     best, slope = score(z)
-    angles = np.full(z.shape[1], angle)
+    angles = np.full(z.shape[1], _FIRST_ANGLE)
     for _ in range(n_steps):
         tangent = slope - z * (z * slope).sum(axis=0)
         size = np.linalg.norm(tangent, axis=0)
@@ -331,13 +241,6 @@ class _Scan:
     ) -> None:
         directions, degrees = np.asarray(directions), np.asarray(degrees)
         self.d, self.m = X.shape[1], directions.shape[-1]
-        if directions.shape != (self.d, self.m) or degrees.shape != (self.m,):
-            raise ValueError(
-                f"directions must have shape ({self.d}, m) and degrees shape (m,), got "
-                f"{directions.shape} and {degrees.shape}."
-            )
-        if degrees.dtype.kind not in "iu" or (degrees < 0).any():
-            raise ValueError(f"degrees must be integers of at least 0, got {degrees[:5]}.")
         self.X = X
         self.host, self.xp, self.dtype = is_host(X), namespace(X), result_dtype(X)
         # Directions of one degree lie together, so that each runs its recursion on a slice.
@@ -345,16 +248,13 @@ class _Scan:
         self.sorted = bool((order == np.arange(self.m)).all())
         self.back = self.put(np.argsort(order), self.xp.int64)
         self.Z = self.put(directions[:, order])
-        values, counts = np.unique(degrees, return_counts=True)
-        ends = np.cumsum(counts)
-        self.groups = [
-            (int(degree), slice(int(end - count), int(end)))
-            for degree, end, count in zip(values, ends, counts, strict=True)
-        ]
+        values, starts = np.unique(degrees[order], return_index=True)
+        ends = [*starts[1:].tolist(), self.m]
+        groups = zip(values.tolist(), starts.tolist(), ends, strict=True)
+        self.groups = [(degree, slice(start, end)) for degree, start, end in groups]
         budget = memory_budget or (_HOST_BYTES if self.host else _DEVICE_BYTES)
         height = max(64, budget // (6 * max(1, self.m) * item_size(X)))
-        self.blocks = list(gen_batches(X.shape[0], height))
-        self.n_blocks = len(self.blocks)
+        self.blocks = row_slices(X.shape[0], height)
         self.n_threads = (n_threads or default_threads()) if self.host else 1
 
     def put(self, values: Any, dtype: Any = None) -> Any:
@@ -371,7 +271,7 @@ class _Scan:
         t = self.X[rows, :] @ self.Z
         values, slopes = [], []
         for degree, columns in self.groups:
-            value, slope = _last(legendre(t[:, columns], degree, self.d))
+            *_, (value, slope) = legendre(t[:, columns], degree, self.d)
             values.append(value)
             slopes.append(slope)
         return self._joined(values), self._joined(slopes)
@@ -379,8 +279,3 @@ class _Scan:
     def _joined(self, parts: list[Any]) -> Any:
         whole = parts[0] if len(parts) == 1 else self.xp.concat(parts, axis=1)
         return whole if self.sorted else self.xp.take(whole, self.back, axis=1)
-
-
-def _last(pairs: Iterator[tuple[Any, Any]]) -> tuple[Any, Any]:
-    *_, last = pairs
-    return last
