@@ -20,7 +20,7 @@ from bochner.data.local import LocalDataset
 from bochner.fourier.bandwidth import median_distance
 from bochner.fourier.features import FourierFeatures
 from bochner.linear import SquaredHingeClassifier
-from bochner.linear.heads import LinearHead
+from bochner.linear.base import LinearHead
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
 from bochner.margin.features import MarginFourierFeatures

@@ -24,7 +24,7 @@ from bochner.images.layers import ARCHITECTURES, Layer
 from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.images.optimized import OptimizedMap
 from bochner.linear import SquaredHingeClassifier
-from bochner.linear.heads import choose_penalty
+from bochner.linear.penalty import choose_penalty
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
 from bochner.papers.mukuta.feature_maps import PAPER
