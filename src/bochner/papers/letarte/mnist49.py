@@ -74,7 +74,8 @@ def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]
     settings |= posterior
     if "support" in posterior:
         for strength in strengths:
-            yield strength, PosteriorFourierFeatures(**settings, **{name: strength}).fit(X, y)
+            settings[name] = strength
+            yield strength, PosteriorFourierFeatures(**settings).fit(X, y)
         return
     # The losses are computed once; every posterior follows from them.
     base = PosteriorFourierFeatures(n_candidates=CANDIDATES, **settings).fit(X, y)

@@ -241,7 +241,7 @@ def _differences(
     return found
 
 
-def _figure(item: str, tasks: tuple[str, ...], **values: str) -> Study:
+def _figure(item: str, tasks: tuple[str, ...], **values: Any) -> Study:
     return gram_error.make_study(
         item=item,
         tasks=tasks,
