@@ -177,7 +177,7 @@ class TestProfile:
 
 @dataclass(frozen=True, kw_only=True)
 class Sharper(StandardKernel):
-    """A kernel that can do no more than it must: a gaussian of twice the gamma."""
+    """A kernel that can do no more than it must: a Gaussian of twice the gamma."""
 
     def __call__(self, X, Y=None):
         return Gaussian(gamma=2 * self.width)(X, Y)
@@ -252,7 +252,7 @@ class TestRegistry:
 
     def test_chains_say_what_they_need(self, rows):
         model = PosteriorFourierFeatures(kernel="sharper", support="continuous")
-        with pytest.raises(ValueError, match="and the gaussian kernel"):
+        with pytest.raises(ValueError, match="and the Gaussian kernel"):
             model.fit(*rows)
 
     @pytest.mark.parametrize("estimator", [FourierFeatures, MercerFeatures])

@@ -32,7 +32,7 @@ To be taken by its name, a kernel is a subclass of :class:`StandardKernel` and a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.random import RandomState
@@ -40,19 +40,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bochner.engine.places import dense
-
-__all__ = [
-    "KERNELS",
-    "Cauchy",
-    "Gaussian",
-    "Laplacian",
-    "Matern",
-    "ProductMatern",
-    "Profile",
-    "SpectralKernel",
-    "StandardKernel",
-    "kernel_object",
-]
 
 Float = NDArray[np.float64]
 
@@ -94,8 +81,7 @@ class Profile:
 
     def __call__(self, t: Any) -> Any:
         """The logarithm at distances `t`."""
-        logarithm = self.multiple * np.log1p(_polynomial(self.inner, t))
-        return logarithm - _polynomial(self.outer, t)
+        return self.multiple * np.log1p(_polynomial(self.inner, t)) - _polynomial(self.outer, t)
 
 
 def _polynomial(coefficients: tuple[float, float], t: Any) -> Any:
@@ -117,8 +103,7 @@ class StandardKernel:
 
     gamma: float | None = None
 
-    # The distance that gamma belongs to, for the median rule.
-    metric: ClassVar[Literal["euclidean", "cityblock"]] = "euclidean"
+    metric: ClassVar[str] = "euclidean"  # the distance that gamma belongs to, for "median"
     # What the kernel can do, see the table above.
     gaussian: ClassVar[bool] = False
     product: ClassVar[bool] = False
@@ -223,7 +208,7 @@ class Laplacian(StandardKernel):
     array([[0.3679]])
     """
 
-    metric: ClassVar[Literal["euclidean", "cityblock"]] = "cityblock"
+    metric: ClassVar[str] = "cityblock"
     product: ClassVar[bool] = True
 
     @property
@@ -355,8 +340,7 @@ class Matern(StandardKernel):
         return special.ndtri(U[:, :-1]) * self._stretch(chi2)
 
     def _stretch(self, chi2: Float) -> Float:
-        stretch: Float = np.sqrt(2 * self.width * 2 * self.nu / chi2)
-        return stretch
+        return np.sqrt(2 * self.width * 2 * self.nu / chi2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ def sincos(phases, scale=None):
     flags = np.empty(height, np.bool_)
     scale = np.ones(width, phases.dtype) if scale is None else scale
     sincos_tile(phases, scale, out, 1, 1, width + 2, flags)
-    # nothing beside the two windows was touched
+    # nothing outside the two windows was touched
     assert np.isnan(out[[0, -1]]).all()
     assert np.isnan(out[:, [0, width + 1, -1]]).all()
     return out[1:-1, 1 : width + 1], out[1:-1, width + 2 : -1], flags

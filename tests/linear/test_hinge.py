@@ -1,4 +1,4 @@
-"""The optimum of the hinge-loss machine, from above."""
+"""The optimum of a support vector machine with hinge loss, from above."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ def test_above_the_optimum_and_near_it(C):
     rng = np.random.default_rng(0)
     Phi = rng.normal(size=(80, 4))
     y = np.where(Phi[:, 0] + 0.5 * rng.normal(size=80) > 0, 1.0, -1.0)
-    machine = SVC(kernel="linear", C=C, tol=1e-8).fit(Phi, y)
-    dual = np.abs(machine.dual_coef_).sum() - 0.5 * (machine.coef_**2).sum()
+    svm = SVC(kernel="linear", C=C, tol=1e-8).fit(Phi, y)
+    dual = np.abs(svm.dual_coef_).sum() - 0.5 * (svm.coef_**2).sum()
     assert dual - 1e-6 <= hinge_optimum(Phi, y[:, None], C) < 1.1 * dual
 
 

@@ -30,7 +30,7 @@ _TILE = 2**21  # bytes of phases per tile: near a core all the while, and long e
 _WIDEST = 2048  # frequencies per tile
 _CHUNK_WORK = 2**23  # multiply-adds per task at least, so that handing it out costs nothing
 _TASKS = 64  # enough to share out evenly
-_LONGEST = 4096  # rows per task at most, so that a file is read once and in order
+_MOST_ROWS = 4096  # per task, so that a file is read once and in order
 _DEFAULT_BUDGET = 2**26
 
 
@@ -157,7 +157,7 @@ class _Waves:
         width = widths[0].stop
         work = n * width * (d * self.rows.density + 8)
         wanted = min(work / _CHUNK_WORK, _TASKS / len(widths))
-        rows = min(math.ceil(n / 2 ** int(math.log2(max(1.0, wanted)))), _LONGEST)
+        rows = min(math.ceil(n / 2 ** int(math.log2(max(1.0, wanted)))), _MOST_ROWS)
         if bytes_per_chunk:
             rows = max(rows, math.ceil(n / max(1, memory_budget // bytes_per_chunk)))
         if rows > self._height(width):
@@ -253,15 +253,14 @@ def features(
     waves = _Waves(X, W, scale, offset)
     N = waves.n_frequencies
     shape = (waves.n_rows, 2 * N if offset is None else N)
-    if out is None:
-        out = np.empty(shape, waves.dtype)
-    elif out.shape != shape or out.dtype != waves.dtype or not out.flags.c_contiguous:
+    result = np.empty(shape, waves.dtype) if out is None else out
+    contiguous = result.flags.c_contiguous
+    if result.shape != shape or result.dtype != waves.dtype or not contiguous:
         raise ValueError(
             f"out must be a C-contiguous {waves.dtype} array of shape {shape}, got "
-            f"{'a' if out.flags.c_contiguous else 'a non-contiguous'} {out.dtype} array of "
-            f"shape {out.shape}."
+            f"{'a' if contiguous else 'a non-contiguous'} {result.dtype} array of "
+            f"shape {result.shape}."
         )
-    result = out
 
     def work(task: tuple[slice, slice]) -> None:
         rows, columns = task
@@ -272,7 +271,7 @@ def features(
                 result[tile, columns] = waves.tile(tile, columns).cosines
 
     for_each(work, waves.tasks(0, 0), n_threads)
-    return out
+    return result
 
 
 def _sums(
@@ -382,17 +381,8 @@ def potential_and_gradient(
             wave = waves.tile(tile, columns) if keep is None else _Tile.kept(keep, tile, columns)
             weights = np.ascontiguousarray(A[tile], waves.dtype)
             M = waves.scratch.array("phases", (len(weights), width), waves.dtype)
-            slope_tile(
-                weights,
-                with_cosine,
-                with_sine,
-                columns.start,
-                wave.array,
-                wave.rows.start,
-                wave.cosine,
-                wave.sine,
-                M,
-            )
+            windows = wave.array, wave.rows.start, wave.cosine, wave.sine
+            slope_tile(weights, with_cosine, with_sine, columns.start, *windows, M)
             waves.rows.add_transposed(tile, M, partial)
         return partial
 

@@ -203,7 +203,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
                 raise ValueError("sample_weight needs support='candidates'.")
             self._sample_continuous(X, y)
             return self
-        self._look_at(X, y, sample_weight)
+        self._add_rows(X, y, sample_weight)
         return self._choose()
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -232,7 +232,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         if first:
             labels = y if classes is None else np.unique(np.asarray(classes))
             self._begin(X, Target.of(labels, self.target))
-        self._look_at(X, y, sample_weight)
+        self._add_rows(X, y, sample_weight)
         return self._choose()
 
     def with_posterior(self, **changes: Any) -> Self:
@@ -321,7 +321,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
             self._sums = AlignmentSums.empty(target, self.n_candidates)
             self._weighted = False
 
-    def _look_at(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)

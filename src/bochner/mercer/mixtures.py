@@ -66,7 +66,7 @@ class Mixture:
         return len(self.weights)
 
 
-def fit_mixture(X: ArrayLike, n_mixture: int, random_state: RandomState) -> Mixture:
+def fit_mixture(X: Any, n_mixture: int, random_state: RandomState) -> Mixture:
     """Fit a :class:`Mixture` to the rows of `X`.
 
     The axes are the principal axes of the rows about their k-means centres, which gave a smaller
