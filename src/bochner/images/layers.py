@@ -192,10 +192,10 @@ def resolve_layers(layers: str | Sequence[Layer]) -> tuple[Layer, ...]:
                 f"{sorted(ARCHITECTURES)}, or a list of layers."
             )
         return ARCHITECTURES[layers]
-    found = tuple(layers)
-    if not found:
+    resolved = tuple(layers)
+    if not resolved:
         raise ValueError("layers is empty: a network needs at least one layer.")
-    for index, layer in enumerate(found):
+    for index, layer in enumerate(resolved):
         if not isinstance(layer, (PatchLayer, GradientLayer)):
             raise ValueError(
                 f"layers[{index}] must be a PatchLayer or a GradientLayer, got {layer!r}."
@@ -205,4 +205,4 @@ def resolve_layers(layers: str | Sequence[Layer]) -> tuple[Layer, ...]:
                 f"layers[{index}] is a GradientLayer, which looks at images: it can only be the "
                 "first layer."
             )
-    return found
+    return resolved

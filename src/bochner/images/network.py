@@ -156,8 +156,8 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
     the last strides of the MNIST ones are ours, and which of them are the settings 1, 2 and 3 of
     Mukuta and Harada is not known.
 
-    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are told of every
-    layer.
+    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of
+    every layer.
 
     References
     ----------
@@ -348,15 +348,15 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         return shape[0], shape[1], shape[2]
 
     def _shape_of(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
-        found = _with_channels(shape)
+        actual = _with_channels(shape)
         if self.image_shape is not None:
             given = self._given_shape()
-            if any(size not in (-1, own) for size, own in zip(given, found, strict=True)):
+            if any(size not in (-1, own) for size, own in zip(given, actual, strict=True)):
                 raise ValueError(
                     f"image_shape={self.image_shape!r}, but X has images of shape "
                     f"{tuple(shape[1:])}."
                 )
-        return found
+        return actual
 
     def _given_shape(self) -> tuple[int, ...]:
         given: tuple[Any, ...] = tuple(self.image_shape or ())
@@ -462,11 +462,11 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
             for part in row_slices(maps.shape[0], step):
                 # a number for every position, so that the sizes of batches do not matter
                 keys = random_state.random_sample((part.stop - part.start, per_image))
-                found = _draw_directions(maps[part, ...], layer, center, keys, quota)
+                directions = _draw_directions(maps[part, ...], layer, center, keys, quota)
                 if U is None:
-                    U = np.empty((quota * len(chosen), d), found.dtype)
-                U[count : count + len(found)] = found
-                count += len(found)
+                    U = np.empty((quota * len(chosen), d), directions.dtype)
+                U[count : count + len(directions)] = directions
+                count += len(directions)
         assert U is not None
         return U[:count]
 

@@ -170,7 +170,7 @@ def fit_optimized(
         at_one, _, _ = loss_of(start, np.ones(n_maps))
         curvature = at_one - at_zero - slope.sum()
         weight = max(0.0, -slope.sum() / (2 * curvature)) if curvature > 0 else 1.0
-        found = minimize(
+        solution = minimize(
             objective,
             np.concatenate([start.ravel(), np.full(n_maps, weight)]),
             jac=True,
@@ -178,4 +178,4 @@ def fit_optimized(
             bounds=[(None, None)] * size + [(0, None)] * n_maps,
             options={"maxiter": settings.max_iter, "ftol": 1e-10, "gtol": 1e-9},
         ).x
-    return Bumps(found[:size].reshape(n_maps, -1), 2 * gamma, np.sqrt(found[size:]))
+    return Bumps(solution[:size].reshape(n_maps, -1), 2 * gamma, np.sqrt(solution[size:]))

@@ -66,10 +66,10 @@ def squared_scale(U: Any, quantile: float, random_state: RandomState) -> float:
         apart = U[first[rows]] - U[second[rows]]
         distances[rows] = np.einsum("ij,ij->i", apart, apart, dtype=np.float64)
     distances[distances <= (16 * np.finfo(U.dtype).eps) ** 2] = 0.0
-    found = float(np.quantile(distances, quantile))
-    if found == 0 and (distances > 0).any():
-        found = float(np.quantile(distances[distances > 0], quantile))
-    return found
+    scale = float(np.quantile(distances, quantile))
+    if scale == 0 and (distances > 0).any():
+        scale = float(np.quantile(distances[distances > 0], quantile))
+    return scale
 
 
 def fit_patch_map(

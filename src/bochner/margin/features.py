@@ -154,7 +154,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     Ctrl-C during the game keeps the frequencies found so far, with a warning; while settings are
     tried it ends the fit. Callbacks of scikit-learn, such as
-    :class:`sklearn.callback.ProgressBar`, are told of every round.
+    :class:`sklearn.callback.ProgressBar`, are notified of every round.
 
     References
     ----------
@@ -373,22 +373,23 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         context = self._init_callback_context(max_subtasks=-(-m // search.n_peaks))
         context.call_on_fit_task_begin(estimator=self)
 
-        def after_round(found: list[Any], record: Record) -> bool | None:
+        def after_round(functions: list[Any], record: Record) -> bool | None:
             task = context.subcontext(task_name="round").call_on_fit_task_begin(estimator=self)
             return task.call_on_fit_task_end(estimator=self)
 
         options = {"random_state": RandomState(state), **self._engine_options()}
         watched = after_round if hasattr(self, "_skl_callbacks") else None
         waves = WaveFamily(rows, search, m, **options)
-        found, record = play(waves, player, m, after_round=watched)
+        functions, record = play(waves, player, m, after_round=watched)
         context.call_on_fit_task_end(estimator=self)
         if record.interrupted:
             warnings.warn(
-                f"interrupted after {len(found)} rounds: the frequencies found so far are kept.",
+                f"interrupted after {len(functions)} rounds: the frequencies found so far are "
+                "kept.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        new = to_numpy(namespace(found[0]).concat(found, axis=1))
+        new = to_numpy(namespace(functions[0]).concat(functions, axis=1))
         inside = new if before is None else np.hstack([self._inside(before), new])
         outside = inside if self._basis is None else self._basis @ inside
         self.frequencies_ = np.ascontiguousarray(self._scale * outside, dtype=new.dtype)

@@ -90,28 +90,28 @@ def play(
     >>> np.abs(frequencies).round(1)
     array([[2.]])
     """
-    found: list[Any] = []
-    record, n_found = Record(), 0
-    while n_found < n_functions:
+    functions: list[Any] = []
+    record, n_chosen = Record(), 0
+    while n_chosen < n_functions:
         try:
-            new = family.propose(player.coefficients, n_functions - n_found)
-            if found and least_share is not None and not new.share > least_share:
+            new = family.propose(player.coefficients, n_functions - n_chosen)
+            if functions and least_share is not None and not new.share > least_share:
                 break
             value, objective = player.value(new.potential), player.move(new.columns)
         except KeyboardInterrupt:
-            if not found:
+            if not functions:
                 raise
             record.interrupted = True
             break
-        found.append(new.functions)
+        functions.append(new.functions)
         record.potential.append(new.potential)
         record.share.append(new.share)
         record.value.append(value)
         record.objective.append(objective)
-        n_found += new.n_functions
-        if after_round is not None and after_round(found, record):
+        n_chosen += new.n_functions
+        if after_round is not None and after_round(functions, record):
             break
-    return found, record
+    return functions, record
 
 
 def share_of_largest(potential: Any, coefficients: Any) -> Any:

@@ -92,8 +92,8 @@ class WaveFamily:
         starts, sample = next(self._draws)
         if self._leftover is not None:
             starts = xp.concat([self._leftover, starts], axis=1)
-        found = self._look(coefficients, starts, sample)
-        frequencies, columns, share, potential, self._leftover = found
+        result = self._look(coefficients, starts, sample)
+        frequencies, columns, share, potential, self._leftover = result
         if count < self.n_peaks:
             frequencies = frequencies[:, :count]
             pairs = columns[:, :count], columns[:, self.n_peaks : self.n_peaks + count]

@@ -104,10 +104,10 @@ def choose_setting(
         waves = WaveFamily(X, short, m, random_state=RandomState(seed), **options)
         how: dict[str, Any] = {"damping": setting.damping, "strength": strength, "capacity": 2 * m}
         player = make_player(target, A, setting.dual_update, **how)
-        found, record = play(waves, player, m)
+        frequencies, record = play(waves, player, m)
         if record.interrupted:
             raise KeyboardInterrupt  # there is no game yet that could be kept
-        W = namespace(A).concat(found, axis=1)
+        W = namespace(A).concat(frequencies, axis=1)
         return held_out_losses(target, W, X, A, held_X, held_A, **options)
 
     return choose(settings, losses_of)

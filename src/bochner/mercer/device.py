@@ -90,7 +90,7 @@ class _Device:
         return self.array(f"index {id(values)}", values, self.xp.int64)
 
     def features(self, block: Any, dtype: Any, normalize: bool) -> tuple[Any, Any]:
-        """The features, right where ``log F``, which is returned too, is not too small."""
+        """The features, correct where ``log F``, which is returned too, is not too small."""
         xp, plan = self.xp, self.plan
         centred = cast(block, dtype) - self.array("mean", plan.mean, dtype)[None, :]
         Z = centred @ self.array("rotation", plan.rotation, dtype)

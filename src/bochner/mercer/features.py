@@ -34,7 +34,7 @@ _DENSITY_ROWS = 20_000  # that mixtures and quantiles are fitted to
 
 
 class MercerWarning(UserWarning):
-    """The features fit the rows badly, in a way that other parameters would mend."""
+    """The features fit the rows badly, in a way that other parameters would fix."""
 
 
 def _sees_parts(mercer: MercerFeatures) -> bool:
@@ -113,7 +113,7 @@ class MercerFeatures(FeatureMap):
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues under the fitted density, largest first. ``1 - eigenvalues_.sum()`` predicts
-        the mean of :meth:`residual`; it is no bound. Of a mixture, those of the features of one
+        the mean of :meth:`residual`; it is not a bound. Of a mixture, those of the features of one
         component after another, times its weight, and no prediction.
     orders_ : list of n_components tuples
         Every feature as its pairs ``(axis, order)``, order at least 1; the empty tuple is the

@@ -15,7 +15,7 @@ products of them are orthonormal in the space of `k`, any number of them gives
 These kernels change under rotations, so that the axes are those of the data as given.
 
 Where the axes are independent few features go far; on correlated columns landmarks of the data
-(Nystroem) are better, and it is well to compare.
+(Nystroem) are better.
 """
 
 from __future__ import annotations

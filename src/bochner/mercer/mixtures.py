@@ -85,19 +85,19 @@ def fit_mixture(X: Any, n_mixture: int, random_state: RandomState) -> Mixture:
         )
     center = X.mean(axis=0)
     Z = X - center
-    labels, n_found = _clusters(Z, n_mixture, random_state)
-    means = np.array([Z[labels == k].mean(axis=0) for k in range(n_found)])
+    labels, n_clusters = _clusters(Z, n_mixture, random_state)
+    means = np.array([Z[labels == k].mean(axis=0) for k in range(n_clusters)])
     scatter = Z - means[labels]
     _, rotation = principal_axes(scatter.T @ scatter)
     Z, means = Z @ rotation, means @ rotation
-    if n_found == 1:
+    if n_clusters == 1:
         weights, variances = np.ones(1), Z.var(axis=0, keepdims=True)
     else:
         weights = np.bincount(labels) / len(Z)
         floor = _FLOOR * Z.var(axis=0).mean()
-        spread = np.array([Z[labels == k].var(axis=0) for k in range(n_found)])
+        spread = np.array([Z[labels == k].var(axis=0) for k in range(n_clusters)])
         model = GaussianMixture(
-            n_found,
+            n_clusters,
             covariance_type="diag",
             reg_covar=floor,
             weights_init=weights / weights.sum(),
@@ -123,8 +123,8 @@ def _clusters(Z: Float, count: int, random_state: RandomState) -> tuple[NDArray[
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct rows than clusters
         labels = KMeans(count, n_init=1, random_state=random_state).fit(Z).labels_
-    found, labels = np.unique(labels, return_inverse=True)
-    return labels, len(found)
+    present, labels = np.unique(labels, return_inverse=True)
+    return labels, len(present)
 
 
 def overlaps(gamma: float, B1: ArrayLike, B2: ArrayLike, shift: ArrayLike, n_orders: int) -> Float:

@@ -145,14 +145,14 @@ def select_products(costs: Sequence[Cost], base: float, count: int) -> Products:
     axes = [int(axis) for axis in np.argsort(first, kind="stable") if first[axis] < np.inf]
     functions = [functions[axis] for axis in axes]
 
-    found = counter()
+    arrival = counter()
     # cost, degree, when found; then cost of the parent, its index, axis (sorted) and order
     heap: list[tuple[float, int, int, float, int, int, int]] = []
 
     def push(below: float, degree: int, parent: int, axis: int, order: int) -> None:
         cost = below + functions[axis](order)
         if cost < np.inf:
-            heapq.heappush(heap, (cost, degree, next(found), below, parent, axis, order))
+            heapq.heappush(heap, (cost, degree, next(arrival), below, parent, axis, order))
 
     parents, used, orders, values = [-1], [-1], [0], [0.0]
     if axes:

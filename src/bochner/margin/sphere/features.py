@@ -314,22 +314,20 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
 
         sizes = [size()]  # before each round
 
-        def after_round(found: list[Any], record: Record) -> None:
+        def after_round(functions: list[Any], record: Record) -> None:
             sizes.append(size())
-            if self.verbose and len(found) % 10 == 1:
-                potential, n_functions = record.potential[-1], len(set(found))
-                print(
-                    f"round {len(found) - 1}: potential {potential:.6g}, {n_functions} functions"
-                )
+            if self.verbose and len(functions) % 10 == 1:
+                potential, count = record.potential[-1], len(set(functions))
+                print(f"round {len(functions) - 1}: potential {potential:.6g}, {count} functions")
 
-        found, record = play(
+        functions, record = play(
             family, player, self.n_components, least_share=_NOTHING, after_round=after_round
         )
-        picks = Counter(found)  # in the order of first picks
+        picks = Counter(functions)  # in the order of first picks
         chosen, counts = np.array(list(picks)), np.array(list(picks.values()))
         if record.interrupted:
             warnings.warn(
-                f"interrupted in round {len(found)} of {self.n_components}; the {len(picks)} "
+                f"interrupted in round {len(functions)} of {self.n_components}; the {len(picks)} "
                 "functions picked so far are kept.",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -341,10 +339,10 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self.weights_, self.n_iter_ = counts / counts.sum(), len(found)
+        self.weights_, self.n_iter_ = counts / counts.sum(), len(functions)
         for name, value in family.describe(chosen).items():
             setattr(self, name, value)
-        rounds, of_each = record.arrays(), np.array(sizes[: len(found)])
+        rounds, of_each = record.arrays(), np.array(sizes[: len(functions)])
         self.history_, self.duality_gap_ = {"potential": rounds["potential"]}, None
         if self.classes_ is None:
             self.history_["squared_residual"] = of_each

@@ -54,14 +54,7 @@ def sphere_area(d: int) -> float:
 
 
 def n_harmonics(d: int, degree: int) -> int:
-    r"""Number :math:`N(d, l) = \binom{d+l-1}{l} - \binom{d+l-3}{l-2}` of harmonics of a degree.
-
-    Examples
-    --------
-    >>> from bochner.margin.sphere.harmonics import n_harmonics
-    >>> n_harmonics(3, 31), n_harmonics(784, 2)
-    (63, 307719)
-    """
+    r"""Number :math:`N(d, l) = \binom{d+l-1}{l} - \binom{d+l-3}{l-2}` of harmonics of a degree."""
     fewer = math.comb(d + degree - 3, degree - 2) if degree >= 2 else 0
     return math.comb(d + degree - 1, degree) - fewer
 
@@ -269,15 +262,15 @@ def _powers(xp: Any, x: Any, y: Any, highest: int) -> Any:
 def _gegenbauer(xp: Any, x: Any, square: Any, level: Level) -> Any:
     """All polynomials of a level, those of one ``n`` after those of another."""
     current = level.first * xp.ones_like(x)[None, :]
-    found, previous = [current], current
+    polynomials, previous = [current], current
     for a, b in level.steps:
         count = b.shape[0]
         following = x * current[:count, :]
         if a is not None:
             following = following - a * square * previous[:count, :]
         previous, current = current, following / b
-        found.append(current)
-    return xp.concat(found, axis=0)
+        polynomials.append(current)
+    return xp.concat(polynomials, axis=0)
 
 
 def _check_orders(orders: Any, d: int) -> Integers:

@@ -205,11 +205,11 @@ def ascend_directions(
         size = np.linalg.norm(tangent, axis=0)
         heading = tangent / np.where(size > 0, size, 1)
         trial = _unit(z * np.cos(angles) + heading * np.sin(angles))
-        found, found_slope = score(trial)
-        better = found > best
+        trial_score, trial_slope = score(trial)
+        better = trial_score > best
         z = np.where(better, trial, z)
-        slope = np.where(better, found_slope, slope)
-        best = np.where(better, found, best)
+        slope = np.where(better, trial_slope, slope)
+        best = np.where(better, trial_score, best)
         angles = np.where(better, np.minimum(1.5 * angles, 1.0), 0.4 * angles)
     return z, best
 
