@@ -41,6 +41,19 @@ from scipy import special
 
 from bochner.engine.places import dense
 
+__all__ = [
+    "KERNELS",
+    "Cauchy",
+    "Gaussian",
+    "Laplacian",
+    "Matern",
+    "ProductMatern",
+    "Profile",
+    "SpectralKernel",
+    "StandardKernel",
+    "kernel_object",
+]
+
 Float = NDArray[np.float64]
 
 
