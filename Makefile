@@ -15,7 +15,7 @@ demo: .venv/stamp-cli
 	$(BIN)/bochner compare
 
 test: .venv/stamp-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: .venv/stamp-dev
 	$(BIN)/ruff check .
