@@ -110,7 +110,7 @@ class StandardKernel:
     Parameters
     ----------
     gamma : float, optional
-        The inverse length. A kernel made without one takes the ``gamma`` of the feature map it
+        Inverse squared length scale (an inverse length for the Laplacian). A kernel made without one takes the ``gamma`` of the feature map it
         is given to; it cannot be called or sampled before it has a number.
     """
 

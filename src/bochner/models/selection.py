@@ -4,7 +4,8 @@ Gamma, the strength of a posterior, and the `C` of the head. Test rows are no pa
 and a map that learns does not see the rows that its settings are chosen on: a penalty chosen on
 rows that the features were fitted to would be too weak. Each setting is searched in turn, from a
 common start, along a short list of values, with the others at the best so far; for every
-candidate the whole path of `C` is looked at. What was chosen is then fitted again on all rows.
+candidate the path of `C` is followed until two values do worse. What was chosen is then fitted
+again on all rows.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Problem:
         )
 
     def rows_for(self, method: Method, X: Any) -> Any:
-        """Rows where the method works: on the device, but for scikit-learn's own."""
+        """Rows on the device, except for scikit-learn's own methods."""
         return X if method.baseline else on_device(X, self.device)
 
 
@@ -71,7 +72,7 @@ class Chosen:
     """What did best on held-out rows: settings of the map with its `gamma`, and the penalty.
 
     `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
-    measure on the held-out rows, the best of all that were tried, so a little too good.
+    measure on the held-out rows, the best of all that were tried, hence optimistic.
     """
 
     settings: dict[str, Any]
@@ -82,7 +83,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A map and a head on prepared rows, fitted; `seconds` is what fitting took."""
+    """A fitted map and head for prepared rows; `seconds` is what fitting both took."""
 
     feature_map: Any
     head: Any
@@ -130,7 +131,7 @@ def fit(
     settings: Mapping[str, Any],
     score: float = float("nan"),
 ) -> FittedModel:
-    """A model of given settings, of the map and as `C` of the head, fitted on all rows.
+    """Fit the map and the head with given settings on all rows.
 
     `score` is what held-out rows gave for them.
     """
@@ -297,18 +298,30 @@ def choose_map(
 ) -> tuple[Any, FittedModel]:
     """The candidate map and the penalty that are best on held-out rows, fitted on all rows.
 
-    Returned are the name of the candidate and its model, whose `seconds` are those of the map's
-    fit alone.
-
     Parameters
     ----------
     candidates : mapping
         From a name to a function that makes an unfitted feature map.
+    X, y : arrays of shape (n, d) and (n,)
+        Training rows and their labels.
+    head : LinearHead
+        The unfitted linear model on the features.
+    measure : Measure
+        What counts.
+    seed : int
+        Decides which rows are held out.
     max_rows : int or None, default=None
         When there are several candidates, one is chosen with at most this many rows; the penalty
         is then chosen again with all.
     folds : int, default=1
         With more than one every row is held out once, and scores are averaged: for few rows.
+
+    Returns
+    -------
+    name : object
+        Of the candidate that was chosen.
+    model : FittedModel
+        Its `seconds` are those of the map's fit alone.
 
     Examples
     --------
