@@ -110,8 +110,9 @@ class StandardKernel:
     Parameters
     ----------
     gamma : float, optional
-        Inverse squared length scale (an inverse length for the Laplacian). A kernel made without one takes the ``gamma`` of the feature map it
-        is given to; it cannot be called or sampled before it has a number.
+        Inverse squared length scale (an inverse length for the Laplacian). A kernel made without
+        one takes the ``gamma`` of the feature map it is given to; it cannot be called or sampled
+        before it has a number.
     """
 
     gamma: float | None = None

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from bochner.engine.rowwise import row_slices
@@ -149,6 +148,8 @@ def fit_optimized(
     chosen = random_state.permutation(n)[: max(_KMEANS_ROWS, n_maps)]
     # this few rows are clustered faster than threads are woken
     with threadpool_limits(limits=1):
+        from sklearn.cluster import MiniBatchKMeans  # late: `import bochner` is light
+
         means = MiniBatchKMeans(
             n_maps, n_init=1, batch_size=max(1024, 4 * n_maps), random_state=random_state
         ).fit(U[chosen].astype(np.float64))

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, r2_score
 
 _FEWER_THAN_EVEN = 0.2
 
@@ -62,6 +61,8 @@ def _class_mean(y: NDArray[Any], values: NDArray[Any], weights: Any = None) -> f
 
 
 def _accuracy(y: Any, predictions: Any, weights: Any = None) -> float:
+    from sklearn.metrics import accuracy_score
+
     return float(accuracy_score(y, predictions, sample_weight=weights))
 
 
@@ -72,6 +73,8 @@ def _balanced_accuracy(y: Any, predictions: Any, weights: Any = None) -> float:
 
 
 def _r2(y: Any, predictions: Any, weights: Any = None) -> float:
+    from sklearn.metrics import r2_score
+
     with np.errstate(all="ignore"):
         return float(r2_score(y, predictions, sample_weight=weights, force_finite=False))
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 HELD_OUT = 0.25  # of the training rows: what settings are chosen on
 
@@ -28,6 +27,8 @@ def hold_out(
     the held-out part has room for all. `n_held` rows are held out; None is by the fraction,
     rounded up. Of more than `max_rows` rows, this many are drawn at random first.
     """
+    from sklearn.model_selection import train_test_split  # late: `import bochner` is light
+
     rows = np.arange(len(y))
     if max_rows is not None and len(y) > max_rows:
         rows = np.random.RandomState(seed).permutation(len(y))[:max_rows]
