@@ -97,7 +97,7 @@ class Target:
         """``A`` and ``s`` of the table above, for all rows at once."""
         columns = self.raw_columns(y)
         if self.classes is None:
-            return _centred(columns[:, :1]), np.ones(1)
+            return _scaled(columns[:, :1] - columns[:, :1].mean()), np.ones(1)
         if columns.shape[1] == 1:
             return columns, np.ones(1)
         ones = np.ones((len(columns), 1))
@@ -111,8 +111,7 @@ class Target:
         """
         if self.classes is None:
             numbers = np.asarray(y, np.float64), np.asarray(labels, np.float64)
-            centred = np.concatenate(numbers) - numbers[0].mean()
-            scaled = centred / np.abs(centred).max()
+            scaled = _scaled(np.concatenate(numbers) - numbers[0].mean())
             return [(np.arange(len(labels)), scaled[len(y) :], scaled[: len(y)])]
         if len(self.classes) == 2:
             factors = self.raw_columns(labels)[:, 0]
@@ -124,8 +123,7 @@ class Target:
         ]
 
 
-def _centred(values: Float) -> Float:
-    values = values - values.mean()
+def _scaled(values: Float) -> Float:
     largest = np.abs(values).max()
     if not largest > 0:
         raise ValueError("y is constant: there is nothing to align with.")

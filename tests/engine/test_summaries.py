@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bochner.engine.summaries import second_moment_product
+from bochner.engine.summaries import sample_rows, second_moment_product
 from tests.places import PLACES, on_host
 
 
@@ -45,3 +45,18 @@ def test_second_moment_product_of_blocks_of_unknown_length(rng):
     rows = rows[da.from_array(np.arange(30) % 3 > 0, chunks=7)]
     kept = X[np.arange(30) % 3 > 0]
     np.testing.assert_allclose(second_moment_product(rows, Y), kept.T @ kept @ Y, atol=1e-12)
+
+
+def test_a_sample_is_of_all_partitions():
+    """Of unknown lengths too: the first rows are not like the others."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"x": np.arange(10_000.0), "y": 1.0})
+    parts = dd.from_pandas(frame, npartitions=8)
+    X = parts[parts["x"] % 2 == 0].to_dask_array()  # lengths that nobody has counted
+    assert np.isnan(X.shape[0])
+    sample = sample_rows(X, 400, np.random.RandomState(0))
+    assert sample.shape == (400, 2)
+    assert np.isnan(X.shape[0])  # the caller's array is as it was
+    error = 10_000 / np.sqrt(12 * 400)
+    assert abs(sample[:, 0].mean() - 4999) < 4 * error
+    assert sample[:, 0].max() > 9000

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bochner.fourier.alignment import AlignmentSums, alignment_sums
+from bochner.fourier.alignment import AlignmentSums, alignment_sums, label_sums
 from bochner.targets import Target, check_labels
 from tests.fourier.naive import alignment_loss, label_similarity
 from tests.places import PLACES
@@ -62,9 +62,9 @@ def test_losses_are_the_same_in_every_place(kind, place, rng):
 def test_parts_add_up(kind, rng):
     X, W, y = rng.normal(size=(60, 5)), rng.normal(size=(5, 7)), labels(kind, 60, rng)
     target = Target.of(y)
-    total = AlignmentSums.empty(target, 7)
+    total = AlignmentSums.empty(target, 7, y[:20])
     for part in (slice(0, 20), slice(20, 21), slice(21, 60)):
-        sums = alignment_sums(X[part], y[part], W, target=target).sums
+        sums = label_sums(total, X[part], y[part], W, None)
         total = total.add(sums, y[part], None)
     np.testing.assert_allclose(total.losses(), alignment_sums(X, y, W).losses(), atol=1e-13)
 
@@ -76,14 +76,34 @@ def test_columns_and_signs_give_the_similarity(rng):
         np.testing.assert_allclose((A * signs) @ A.T, label_similarity(y, kind), atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [1e4, 1e8, -1e12])
+def test_an_offset_of_the_numbers_does_not_matter(offset, dtype, rng):
+    """Losses are of the numbers less their mean: those of the shifted numbers, to their digits."""
+    X, W = rng.normal(size=(300, 4)).astype(dtype), rng.normal(size=(4, 50)).astype(dtype)
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    shifted = y + offset
+    expected = alignment_sums(X, shifted - offset, W).losses()
+    losses = alignment_sums(X, shifted, W).losses()
+    np.testing.assert_allclose(losses, expected, atol=1e-7 if dtype is np.float32 else 1e-11)
+    parts = AlignmentSums.empty(Target(None), 50, shifted[:10])
+    for part in (slice(0, 10), slice(10, 300)):
+        sums = label_sums(parts, X[part], shifted[part], W, None)
+        parts = parts.add(sums, shifted[part], None)
+    np.testing.assert_allclose(
+        parts.losses(), expected, atol=1e-7 if dtype is np.float32 else 1e-11
+    )
+
+
 class TestBadLabels:
     def test_one_class(self):
         with pytest.raises(ValueError, match="y holds one class only"):
             Target.of(np.zeros(5, dtype=int))
 
-    def test_constant_regression(self, rng):
+    @pytest.mark.parametrize("value", [0.5, 0.1, 1e8 + 0.1])
+    def test_constant_regression(self, value, rng):
         sums = alignment_sums(
-            rng.normal(size=(5, 2)), np.full(5, 0.5), np.ones((2, 1)), target=Target(None)
+            rng.normal(size=(7, 2)), np.full(7, value), np.ones((2, 1)), target=Target(None)
         )
         with pytest.raises(ValueError, match="y is constant"):
             sums.losses()

@@ -127,6 +127,12 @@ class TestNumbers:
         with pytest.raises(ValueError, match="asks for 40 landmarks, but there are only 30 rows"):
             LandmarkSimilarities(n_components=40).fit(rng.normal(size=(30, 2)), np.arange(30) % 2)
 
+    @pytest.mark.parametrize("n_rows", [1, 20])
+    def test_constant_numbers_are_an_error(self, n_rows, rng):
+        X, y = rng.normal(size=(n_rows, 2)), np.full(n_rows, 0.5)
+        with pytest.raises(ValueError, match="y is constant"):
+            LandmarkSimilarities(n_components=1, target="regression").fit(X, y)
+
 
 class TestGiven:
     X = np.random.default_rng(0).normal(size=(30, 3))

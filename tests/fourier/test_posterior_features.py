@@ -246,3 +246,27 @@ def test_sparse_rows_with_many_columns_are_not_made_dense():
     fitted = fit(X, y, n_candidates=400, gamma=1e-3)
     assert fitted.transform(X).shape == (300, 20)
     assert fitted.transform(X).dtype == np.float32
+
+
+def test_an_offset_of_the_target_changes_nothing(rng):
+    X = rng.normal(size=(400, 3)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=400)
+    plain, shifted = (
+        PosteriorFourierFeatures(n_components=20, n_candidates=500, random_state=0).fit(X, z)
+        for z in (y, y + 1e8)
+    )
+    assert shifted.losses_.min() >= 0
+    np.testing.assert_allclose(shifted.losses_, plain.losses_, atol=1e-6)
+
+
+def test_the_median_rule_looks_at_all_partitions():
+    """Rows that grow: of the first ones alone gamma would be much too large."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(4000, 2)) * np.linspace(0.1, 10, 4000)[:, None])
+    frame.columns = ["a", "b"]
+    lazy = dd.from_pandas(frame, npartitions=8)
+    lazy = lazy[lazy["a"] > -1e9]  # lengths that nobody has counted
+    maps = [FourierFeatures(n_components=4, gamma="median", random_state=0) for _ in range(2)]
+    there, here = maps[0].fit(lazy).kernel_.gamma, maps[1].fit(frame).kernel_.gamma
+    assert there == pytest.approx(here, rel=0.2)

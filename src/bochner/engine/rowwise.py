@@ -28,7 +28,9 @@ def columns_in_one_block(X: Any) -> Any:
 
 def with_known_lengths(X: Any) -> Any:
     """A dask array that knows the lengths of its blocks, which may have to be computed."""
-    return X.compute_chunk_sizes() if is_dask(X) and _unknown_lengths(X) else X
+    if not (is_dask(X) and _unknown_lengths(X)):
+        return X
+    return X.copy().compute_chunk_sizes()  # which would change the caller's array
 
 
 def _unknown_lengths(X: Any) -> bool:

@@ -15,7 +15,12 @@ from scipy import sparse
 from sklearn.utils.random import sample_without_replacement
 
 from bochner.engine.places import cast, convert, is_dask, is_host, namespace, to_numpy, wide_dtype
-from bochner.engine.rowwise import columns_in_one_block, reduce_rows, row_slices
+from bochner.engine.rowwise import (
+    columns_in_one_block,
+    reduce_rows,
+    row_slices,
+    with_known_lengths,
+)
 
 _BATCH = 2**16
 
@@ -67,11 +72,10 @@ def _product(X: Any, Y: Any) -> Any:
 def sample_rows(X: Any, n_rows: int, random_state: RandomState) -> Any:
     """At most `n_rows` distinct rows of `X`, on the host, in their order in `X`.
 
-    A dask array that does not know the lengths of its blocks is read from its beginning, as far
-    as needed.
+    The lengths of the blocks of a dask array are counted first where it does not know them: rows
+    from its beginning alone would not stand for the others.
     """
-    if is_dask(X) and any(np.isnan(length) for length in X.chunks[0]):
-        X = _head(X, n_rows)
+    X = with_known_lengths(X)
     return take_rows(X, choose_rows(X.shape[0], n_rows, random_state))
 
 
@@ -97,15 +101,6 @@ def choose_rows(n: int, n_rows: int, random_state: RandomState) -> NDArray[np.in
     if n <= n_rows:
         return np.arange(n)
     return np.sort(sample_without_replacement(n, n_rows, random_state=random_state))
-
-
-def _head(X: Any, n_rows: int) -> Any:
-    blocks: list[Any] = []
-    for index in range(X.numblocks[0]):
-        blocks.append(X.blocks[index].compute())
-        if sum(block.shape[0] for block in blocks) >= n_rows:
-            break
-    return _stack(blocks)
 
 
 def _from_blocks(X: Any, index: NDArray[np.intp]) -> Any:

@@ -36,7 +36,7 @@ class AlignmentSums:
     target : Target
         What the labels are.
     sums : complex array of shape (N, target.n_sums)
-        Fourier sums of the raw label columns.
+        Fourier sums of the raw label columns, numbers less the `offset`.
     n_rows : int
         Rows seen.
     moments : array of shape (5,)
@@ -44,6 +44,9 @@ class AlignmentSums:
         three for regression only).
     extremes : (float, float)
         Smallest and largest ``y`` (regression only).
+    offset : float
+        What is subtracted from numbers before anything is summed: sums of numbers far from zero
+        would lose the digits in which these differ. Any value near them will do.
     """
 
     target: Target
@@ -51,18 +54,27 @@ class AlignmentSums:
     n_rows: int
     moments: Float
     extremes: tuple[float, float] = (np.inf, -np.inf)
+    offset: float = 0.0
 
     @classmethod
-    def empty(cls, target: Target, n_frequencies: int) -> AlignmentSums:
-        """The sums of no rows."""
-        sums = np.zeros((n_frequencies, target.n_sums), np.complex128)
-        return cls(target, sums, 0, np.zeros(5))
+    def empty(cls, target: Target, n_frequencies: int, y: Any) -> AlignmentSums:
+        """No sums yet, with the offset that suits the first labels `y`."""
+        zeros = np.zeros((n_frequencies, target.n_sums), np.complex128)
+        offset = float(np.mean(np.asarray(y, np.float64))) if target.classes is None else 0.0
+        return cls(target, zeros, 0, np.zeros(5), offset=offset)
+
+    def columns(self, y: Any) -> Float:
+        """The raw columns of labels, with numbers less the offset."""
+        columns = self.target.raw_columns(y)
+        if self.target.classes is None:
+            columns[:, 0] -= self.offset
+        return columns
 
     def add(self, sums: NDArray[np.complex128], y: Any, weights: Float | None) -> AlignmentSums:
         """With the sums of more rows, whose labels are `y`."""
         n = len(y)
         w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-        values = np.zeros(n) if self.target.classes is not None else np.asarray(y, np.float64)
+        values = np.zeros(n) if self.target.classes is not None else self.columns(y)[:, 0]
         moments = [w.sum(), w @ w, w @ values, w @ (w * values), w @ (w * values**2)]
         low, high = self.extremes
         return replace(
@@ -77,7 +89,7 @@ class AlignmentSums:
         w, _, wy, _, _ = self.moments
         mean = wy / w
         largest = max(self.extremes[1] - mean, mean - self.extremes[0])
-        if not largest > 0:
+        if not largest > 4 * np.finfo(np.float64).eps * abs(self.offset):  # the mean's rounding
             raise ValueError("y is constant: there is nothing to align with.")
         return mean, largest
 
@@ -127,12 +139,18 @@ def alignment_sums(
     **options: Any,
 ) -> AlignmentSums:
     """The sums of rows `X` with labels `y` at the frequencies `W`, one per column."""
-    target = Target.of(y) if target is None else target
-    columns = target.raw_columns(y)
+    empty = AlignmentSums.empty(Target.of(y) if target is None else target, W.shape[1], y)
+    return empty.add(label_sums(empty, X, y, W, weights, **options), y, weights)
+
+
+def label_sums(
+    known: AlignmentSums, X: Any, y: Any, W: Any, weights: Float | None, **options: Any
+) -> NDArray[np.complex128]:
+    """The Fourier sums of further rows, as :meth:`AlignmentSums.add` takes them."""
+    columns = known.columns(y)
     if weights is not None:
         columns = columns * np.asarray(weights)[:, None]
-    sums = to_numpy(engine.fourier_sums(X, W, columns, **options))
-    return AlignmentSums.empty(target, W.shape[1]).add(sums, y, weights)
+    return to_numpy(engine.fourier_sums(X, W, columns, **options))
 
 
 def landmark_losses(

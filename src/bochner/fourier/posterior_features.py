@@ -18,7 +18,7 @@ from bochner import engine
 from bochner.base import SupervisedFeatureMap, n_pairs
 from bochner.engine.places import float_dtype, to_numpy
 from bochner.engine.rowwise import with_known_lengths
-from bochner.fourier.alignment import AlignmentSums, alignment_sums
+from bochner.fourier.alignment import AlignmentSums, label_sums
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.langevin import sample_tilted_gaussian
@@ -197,7 +197,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         self
         """
         X, y, target = self._validate_labelled(X, y)
-        self._begin(X, target)
+        self._begin(X, y, target)
         if self.support == "continuous":
             if sample_weight is not None:
                 raise ValueError("sample_weight needs support='candidates'.")
@@ -231,7 +231,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         y = check_labels(y, X.shape[0])
         if first:
             labels = y if classes is None else np.unique(np.asarray(classes))
-            self._begin(X, Target.of(labels, self.target))
+            self._begin(X, y, Target.of(labels, self.target))
         self._add_rows(X, y, sample_weight)
         return self._choose()
 
@@ -306,7 +306,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
             )
         return n
 
-    def _begin(self, X: Any, target: Target) -> None:
+    def _begin(self, X: Any, y: Any, target: Target) -> None:
         self._n_frequencies()
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
@@ -318,7 +318,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
             self._candidates = Candidates(
                 self.kernel_, self.n_candidates, self.n_features_in_, int(seeds[0])
             )
-            self._sums = AlignmentSums.empty(target, self.n_candidates)
+            self._sums = AlignmentSums.empty(target, self.n_candidates, y)
             self._weighted = False
 
     def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -327,9 +327,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
             weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
             self._weighted = True
         X = with_known_lengths(X)
-        options = {"target": self._sums.target, "weights": weights, **self._engine_options()}
         parts = [
-            alignment_sums(X, y, W, **options).sums
+            label_sums(self._sums, X, y, W, weights, **self._engine_options())
             for _, W in self._candidates.blocks(self._dtype)
         ]
         self._sums = self._sums.add(np.concatenate(parts), y, weights)
