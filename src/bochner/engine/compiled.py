@@ -12,8 +12,10 @@ Sine and cosine share one argument reduction. With ``k = round(2 x / pi)`` the r
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from bochner.engine.jit import compiled
 
 # Contraction to fused multiply-adds is wanted. Re-association is not: it would undo the
 # three-part reduction.
@@ -108,12 +110,12 @@ def _wave_64(x):
 # with the sign makes a negative number of quadrants positive; NaN and infinity count as beyond.
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def _too_large(quadrants, phase):
     return quadrants >= (_QUADRANTS_32 if phase.itemsize == 4 else _QUADRANTS_64)
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _row(phase, scale, cosine, sine):
     quadrants = 0
     for j in range(phase.shape[0]):
@@ -124,7 +126,7 @@ def _row(phase, scale, cosine, sine):
     return _too_large(quadrants, phase)
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _add_row(phase, weight, cosine, sine):
     quadrants = 0
     for j in range(phase.shape[0]):
@@ -135,7 +137,7 @@ def _add_row(phase, weight, cosine, sine):
     return _too_large(quadrants, phase)
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _mix_row(phase, with_cosine, with_sine, out):
     quadrants = 0
     for j in range(phase.shape[0]):
@@ -145,7 +147,7 @@ def _mix_row(phase, with_cosine, with_sine, out):
     return _too_large(quadrants, phase)
 
 
-@njit(nogil=True, cache=True, fastmath=True, inline="never")
+@compiled(fastmath=True, inline="never")
 def _add_up(values):
     total = values[0] * 0
     for j in range(values.shape[0]):
@@ -153,7 +155,7 @@ def _add_up(values):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sum_tile(phases, weights, part, total):
     """Add ``weights @ cos(phases)`` to ``total[0]`` and ``weights @ sin(phases)`` to ``total[1]``.
 
@@ -172,7 +174,7 @@ def sum_tile(phases, weights, part, total):
     return beyond
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sincos_tile(phases, scale, out, first_row, first_cosine, first_sine, large):
     """Write ``scale * cos(phases)`` and ``scale * sin(phases)`` into two windows of `out`.
 
@@ -192,7 +194,7 @@ def sincos_tile(phases, scale, out, first_row, first_cosine, first_sine, large):
         )
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def group_tile(phases, with_cosine, with_sine, buffer, size, out, large):
     """``out[i, g] = sum over group g of with_cosine * cos(phases[i]) + with_sine * sin(...)``.
 
@@ -204,13 +206,13 @@ def group_tile(phases, with_cosine, with_sine, buffer, size, out, large):
             out[i, g] = _add_up(buffer[g * size : (g + 1) * size])
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _slope_row(weight, with_cosine, with_sine, cosine, sine, out):
     for j in range(out.shape[0]):
         out[j] += weight * (with_cosine[j] * cosine[j] - with_sine[j] * sine[j])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def slope_tile(weights, with_cosine, with_sine, first, waves, row, cosine, sine, out):
     """``out = (weights @ with_cosine) * cosines - (weights @ with_sine) * sines``.
 
@@ -233,7 +235,7 @@ def slope_tile(weights, with_cosine, with_sine, first, waves, row, cosine, sine,
             )
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def csr_product(data, indices, indptr, first_row, W, first, stop, out):
     """``out = X[first_row : first_row + len(out)] @ W[:, first:stop]`` for CSR rows.
 
@@ -249,7 +251,7 @@ def csr_product(data, indices, indptr, first_row, W, first, stop, out):
                 row[j] += value * weights[j]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def csr_transposed_product(data, indices, indptr, first_row, M, out):
     """``out += X[first_row : first_row + len(M)].T @ M`` for CSR rows; `out` is float64."""
     for i in range(M.shape[0]):

@@ -10,13 +10,14 @@ vectorise the multiplication, but turning them back into rows costs what that sa
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bochner.engine.jit import compiled
 
 # Sums may be re-associated, which is what lets them be vectorised; infinities must survive.
 _FAST = {"contract", "nsz", "reassoc"}
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _square_row(row):
     total = 0.0
     for j in range(row.shape[0]):
@@ -25,7 +26,7 @@ def _square_row(row):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _weighted_square(row, weights):
     total = 0.0
     for j in range(row.shape[0]):
@@ -34,26 +35,26 @@ def _weighted_square(row, weights):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def square_rows(rows, out):
     """``out[i] = |rows[i]|^2``, added up in float64."""
     for i in range(rows.shape[0]):
         out[i] = _square_row(rows[i])
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _multiply(parents, pairs, table, values):
     for k in range(1, parents.shape[0]):
         values[k] = values[parents[k]] * table[pairs[k]]
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, inline="never")
+@compiled(fastmath=_FAST, inline="never")
 def _scale(values, factor):
     for k in range(values.shape[0]):
         values[k] = values[k] * factor
 
 
-@njit(nogil=True, cache=True, inline="never")
+@compiled(inline="never")
 def _ratios(z, axes, starts, up, down, table):
     """Ratios ``f_n / f_0``, ``n >= 1``, of the axes that are used, in float64."""
     for a in range(axes.shape[0]):
@@ -64,7 +65,7 @@ def _ratios(z, axes, starts, up, down, table):
             table[p] = here
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def gaussian_tile(
     Z, rest, weights, log_constant, axes, starts, up, down, table,
     parents, pairs, columns, values, normalize, limit, out, flags,
@@ -95,7 +96,7 @@ def gaussian_tile(
                 _scale(out[i], out.dtype.type(1.0 / norm))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def product_tile(tables, parents, pairs, out):
     """Products of the entries of each row of `tables`; the constant product is one."""
     for i in range(out.shape[0]):

@@ -1,0 +1,68 @@
+"""Compiled loops where the cache on disk does not work."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+LOOP = """
+from bochner.engine.jit import compiled
+
+@compiled()
+def double(x):
+    return 2 * x
+"""
+
+
+def run(folder, before="", after="print(double(21))"):
+    """Compile a tiny loop in a new process whose cache is `folder`."""
+    (folder / "loop.py").write_text(LOOP)
+    code = f"{before}\nfrom loop import double\n{after}"
+    return subprocess.run(
+        [sys.executable, "-W", "always", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")},
+    )
+
+
+def cached(folder, ending):
+    return list((folder / "cache").rglob(f"*{ending}"))
+
+
+def test_the_cache_is_used(tmp_path):
+    assert run(tmp_path).stdout == "42\n"
+    assert cached(tmp_path, ".nbc")
+    hits = run(tmp_path, after="double(21); print(sum(double.stats.cache_hits.values()))")
+    assert hits.stdout == "1\n"
+    assert not hits.stderr
+
+
+NO_FOLDER = "import numba.core.caching as c; c.CacheImpl._locator_classes = []"
+FULL_DISK = """
+import numba.core.caching as c
+def full(*_):
+    raise OSError(28, "No space left on device")
+c.IndexDataCacheFile.save = full
+"""
+
+
+@pytest.mark.parametrize("trouble", [NO_FOLDER, FULL_DISK])
+def test_without_a_cache_there_is_one_warning(trouble, tmp_path):
+    said = run(tmp_path, trouble, "print(double(21), double(1.5))")
+    assert said.stdout == "42 3.0\n"
+    assert said.stderr.count("compiled code cannot be kept on disk") == 1
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_damaged_files_heal(ending, tmp_path):
+    run(tmp_path)
+    for path in cached(tmp_path, ending):
+        path.write_bytes(b"nonsense")
+    assert run(tmp_path).stdout == "42\n"
+    again = run(tmp_path)
+    assert again.stdout == "42\n"
+    assert not again.stderr
