@@ -27,7 +27,7 @@ from bochner.engine.places import (
 )
 
 _BLOCK = 4096  # rows that are made wide at a time
-_ONE_FACTORISATION = 6  # this many Cholesky factors cost as much as the eigenvectors
+_ONE_FACTORISATION = 16  # Cholesky factors, of which a path takes as many as it needs, cost less
 
 Solution = tuple[Any, Any]
 
