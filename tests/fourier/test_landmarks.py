@@ -220,3 +220,24 @@ def test_sparse_rows_with_many_columns():
     assert result.shape == (60, 4)
     assert result.dtype == np.float32
     assert sparse.issparse(fitted.landmarks_)
+
+
+class TestWithPosterior:
+    def test_is_a_fit_with_this_strength(self, rng):
+        X, y = rng.normal(size=(40, 3)), np.arange(40) % 3
+        first = LandmarkSimilarities(n_components=5, n_frequencies=8, random_state=0).fit(X, y)
+        before = first.transform(X)
+        changed = first.with_posterior(beta=30.0)
+        again = LandmarkSimilarities(n_components=5, n_frequencies=8, beta=30.0, random_state=0)
+        np.testing.assert_array_equal(changed.transform(X), again.fit_transform(X, y))
+        np.testing.assert_array_equal(first.transform(X), before)
+        assert changed.beta == 30.0
+
+    def test_needs_a_posterior_and_a_strength(self, rng):
+        X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+        plain = LandmarkSimilarities(n_components=5, posterior=None).fit(X, y)
+        with pytest.raises(ValueError, match="no posterior to change"):
+            plain.with_posterior(beta=1.0)
+        learned = LandmarkSimilarities(n_components=5).fit(X, y)
+        with pytest.raises(ValueError, match="beta"):
+            learned.with_posterior(beta=-1.0)

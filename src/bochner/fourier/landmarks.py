@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -182,6 +183,26 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         self._learn(X, y, target)
         return self
 
+    def with_posterior(self, *, beta: float) -> Self:
+        """The map with posteriors of another strength, from the same losses, without the data.
+
+        Parameters
+        ----------
+        beta : float
+            The new strength.
+
+        Returns
+        -------
+        LandmarkSimilarities
+            A fitted copy; this one is unchanged.
+        """
+        check_is_fitted(self)
+        if self.posterior is None:
+            raise ValueError("posterior=None learns nothing; there is no posterior to change.")
+        other = copy(self).set_params(beta=beta)
+        other._validate_params()
+        return other._weigh()
+
     def _features(self, X: Any) -> Any:
         if self.posterior is None:
             return map_rows(self._kernel_values, X, self._n_features_out)
@@ -300,8 +321,18 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         self.losses_ = landmark_losses(
             sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
         )
-        self.posterior_ = gibbs_posterior(self.losses_, self.beta, len(y))
-        self._coefficients = (self.posterior_ * at_landmark).ravel()
+        self._at_landmark = at_landmark
+        self._weigh()
+
+    def _weigh(self) -> Self:
+        """The posteriors, from the losses."""
+        self.posterior_ = gibbs_posterior(self.losses_, self.beta, self._n_rows)
+        return self
+
+    @property
+    def _coefficients(self) -> NDArray[np.complex128]:
+        """Of the waves in the similarities, landmark by landmark."""
+        return np.asarray((self.posterior_ * self._at_landmark).ravel())
 
     def _kernel_values(self, X: Any) -> Any:
         """The kernel itself, computed on the host."""

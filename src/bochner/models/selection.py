@@ -248,7 +248,7 @@ class _Trial:
 
     def _fitted(self, settings: dict[str, Any]) -> Any:
         feature_map = _new_map(self.method, self.width, self.problem, settings)
-        if not hasattr(feature_map, "with_posterior"):
+        if not self.method.grid or not hasattr(feature_map, "with_posterior"):
             return feature_map.fit(self.X, self.y)
         # The losses of the candidates do not depend on the posterior.
         gamma = settings["gamma"]
