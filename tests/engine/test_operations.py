@@ -81,6 +81,16 @@ class TestEveryPlace:
             assert on_host(ours).dtype == np.float64
             assert_close(ours, expected, dtype)
 
+    @pytest.mark.parametrize("diagonal", [False, True])
+    def test_gradient_outer_product(self, place, dtype, budget, diagonal):
+        X, W, _ = problem(dtype)
+        c = np.exp(1j * np.arange(38)).reshape(19, 2) * np.linspace(0.1, 1, 19)[:, None]
+        result = engine.gradient_outer_product(
+            PLACES[place](X), W, c, diagonal=diagonal, memory_budget=budget
+        )
+        assert on_host(result).dtype == np.float64
+        assert_close(result, plain.gradient_outer_product(X, W, c, diagonal), dtype)
+
     def test_large_phases_are_right(self, place, dtype, budget):
         """Far beyond the range of the fast reduction, and of float32 phases."""
         X, W, _ = problem(dtype)
@@ -134,6 +144,44 @@ def test_any_shape(n, d, N, k, place, dtype, threads, budget, seed):
     _, expected = plain.potential_and_gradient(X, W, A)
     largest = np.abs(X).max(initial=1.0)
     np.testing.assert_allclose(gradient, expected, rtol=0, atol=tolerance * size * largest)
+
+
+@given(
+    n=st.integers(0, 40),
+    d=st.integers(1, 6),
+    N=st.integers(0, 30),
+    K=st.integers(1, 4),
+    place=st.sampled_from(["numpy", "csr", "torch", "dask"]),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=60)
+def test_outer_products_are_of_the_slopes_and_add_up(n, d, N, K, place, seed):
+    rng = np.random.default_rng(seed)
+    X, W = rng.normal(size=(n, d)), rng.normal(size=(d, N))
+    c = rng.normal(size=(N, K)) + 1j * rng.normal(size=(N, K))
+
+    def values(rows):
+        return (np.exp(1j * (rows @ W)) @ np.conj(c)).real
+
+    step = 1e-5
+    shifted = [values(X + step * e) - values(X - step * e) for e in np.eye(d)]
+    slopes = np.stack(shifted, axis=-1).reshape(-1, d) / (2 * step)  # one row per row and function
+    result = on_host(engine.gradient_outer_product(PLACES[place](X), W, c)) if n else 0
+    np.testing.assert_allclose(result, slopes.T @ slopes, rtol=1e-6, atol=1e-6)
+    if n > 1:
+        half = n // 2
+        parts = [engine.gradient_outer_product(part, W, c) for part in (X[:half], X[half:])]
+        whole = np.abs(result).max()
+        np.testing.assert_allclose(sum(parts), result, rtol=0, atol=1e-12 * whole)
+
+
+def test_outer_products_of_many_frequencies():
+    # more than one tile has columns for, and several tiles of rows
+    X, W, _ = problem(np.float64, n=150, d=3, N=5000)
+    c = np.random.default_rng(0).normal(size=(5000, 2)) * (1 - 0.5j)
+    assert_close(
+        engine.gradient_outer_product(X, W, c), plain.gradient_outer_product(X, W, c), np.float64
+    )
 
 
 def test_parts_of_the_gradient_add_up():
@@ -224,6 +272,10 @@ class TestBadInput:
     def test_groups_that_do_not_fit(self, size):
         with pytest.raises(ValueError, match="size must divide"):
             engine.grouped_waves(self.X, self.W, np.ones(19), size)
+
+    def test_coefficients_that_do_not_fit(self):
+        with pytest.raises(ValueError, match="one row per frequency, 3"):
+            engine.gradient_outer_product(np.ones((4, 2)), np.ones((2, 3)), np.ones((2, 2)))
 
     def test_out_elsewhere(self):
         with pytest.raises(ValueError, match="out is for NumPy"):

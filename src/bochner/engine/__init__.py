@@ -3,8 +3,9 @@
 from bochner.engine.operations import (
     features,
     fourier_sums,
+    gradient_outer_product,
     grouped_waves,
     potential_and_gradient,
 )
 
-__all__ = ["features", "fourier_sums", "grouped_waves", "potential_and_gradient"]
+__all__ = ["features", "fourier_sums", "gradient_outer_product", "grouped_waves", "potential_and_gradient"]

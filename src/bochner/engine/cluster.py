@@ -52,6 +52,12 @@ def potential_and_gradient(
     return potential, reduce_rows(_block_gradient, X, A, shared=shared, signs=signs, **options)
 
 
+def gradient_outer_product(X: Any, W: Any, coefficients: Any, **options: Any) -> NDArray[Any]:
+    shared = {"W": W, "coefficients": coefficients}
+    total: NDArray[Any] = reduce_rows(_block_outer_product, X, shared=shared, **options)
+    return total
+
+
 def _block_sums(block: Any, A: Any, W: Any, **options: Any) -> NDArray[Any]:
     """The sums of a block on the host, where the tree adds them; they are few numbers."""
     return to_numpy(operations.fourier_sums(block, W, A, **options))
@@ -59,3 +65,7 @@ def _block_sums(block: Any, A: Any, W: Any, **options: Any) -> NDArray[Any]:
 
 def _block_gradient(block: Any, A: Any, W: Any, **options: Any) -> NDArray[Any]:
     return to_numpy(operations.potential_and_gradient(block, W, A, **options)[1])
+
+
+def _block_outer_product(block: Any, W: Any, coefficients: Any, **options: Any) -> NDArray[Any]:
+    return to_numpy(operations.gradient_outer_product(block, W, coefficients, **options))

@@ -389,3 +389,46 @@ def potential_and_gradient(
     for (_, columns), partial in zip(tasks, ordered_map(work, tasks, n_threads), strict=True):
         gradient[:, columns] += partial
     return potential, gradient
+
+
+def gradient_outer_product(
+    X: Any,
+    W: Array,
+    coefficients: NDArray[np.complex128],
+    *,
+    diagonal: bool,
+    n_threads: int | None,
+    memory_budget: int | None,
+) -> NDArray[np.float64]:
+    from bochner.engine.compiled import slope_tile
+
+    waves = _Waves(X, W)
+    d, N = waves.n_features, waves.n_frequencies
+    with_cosine = np.ascontiguousarray(coefficients.imag.T, waves.dtype)
+    with_sine = np.ascontiguousarray(coefficients.real.T, waves.dtype)
+    transposed = np.ascontiguousarray(waves.W.T)
+    total = np.zeros((d,) if diagonal else (d, d))
+    everything = slice(0, N)  # a gradient needs all frequencies
+    tasks = waves.tasks(total.nbytes, memory_budget or _DEFAULT_BUDGET)
+    chunks = [rows for rows, columns in tasks if columns.start == 0]
+
+    def work(rows: slice) -> NDArray[np.float64]:
+        partial = np.zeros_like(total)
+        for tile in waves.tiles(rows, everything):
+            wave, height = waves.tile(tile, everything), tile.stop - tile.start
+            windows = wave.array, wave.rows.start, wave.cosine, wave.sine
+            slope = waves.scratch.array("phases", (height, N), waves.dtype)
+            gradients = waves.scratch.array("gradients", (height, d), waves.dtype)
+            ones = np.ones((height, 1), waves.dtype)
+            for a, b in zip(with_sine, with_cosine, strict=True):
+                slope_tile(ones, b[None, :], a[None, :], 0, *windows, slope)
+                np.matmul(slope, transposed, out=gradients)
+                if diagonal:
+                    partial += np.einsum("ij,ij->j", gradients, gradients)
+                else:
+                    partial += gradients.T @ gradients
+        return partial
+
+    for partial in ordered_map(work, chunks, n_threads or default_threads()):
+        total += partial
+    return total

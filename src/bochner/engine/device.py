@@ -232,3 +232,27 @@ def potential_and_gradient(
     if gradient is None:  # no rows
         gradient = waves.zeros((waves.n_features, N), waves.wide)
     return potential, gradient
+
+
+def gradient_outer_product(
+    X: Any,
+    W: Any,
+    coefficients: Any,
+    *,
+    diagonal: bool,
+    n_threads: int | None,
+    memory_budget: int | None,
+) -> Any:
+    waves = _Waves(X, W, memory_budget)
+    xp, N, d = waves.xp, waves.n_frequencies, waves.n_features
+    real, imaginary = waves.asarray(coefficients.real), waves.asarray(coefficients.imag)
+    total = waves.zeros((d,) if diagonal else (d, d), waves.wide)
+    for chunk in waves.chunks():
+        tile = waves.empty((chunk.stop - chunk.start, 2 * N))
+        waves.write(chunk, tile)
+        for k in range(coefficients.shape[1]):
+            slope = tile[:, :N] * imaginary[:, k] - tile[:, N:] * real[:, k]
+            gradients = slope @ waves.W.T
+            part = xp.sum(gradients * gradients, axis=0) if diagonal else gradients.T @ gradients
+            total = total + xp.astype(part, waves.wide)
+    return total

@@ -259,3 +259,63 @@ def potential_and_gradient(
     return _engine_for(X).potential_and_gradient(
         X, W, A, s, sums=sums, small_phases=small_phases, **options
     )
+
+
+def gradient_outer_product(
+    X: Any,
+    W: Any,
+    coefficients: Any,
+    *,
+    diagonal: bool = False,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> Any:
+    r"""The outer products of the gradients of linear functions on Fourier features, added up.
+
+    For :math:`f_k(x) = \sum_m \mathrm{Re}(\bar c_{mk} e^{i \langle w_m, x \rangle})`, which is
+    :math:`\sum_m a_{mk} \cos \langle w_m, x \rangle + b_{mk} \sin \langle w_m, x \rangle` with
+    :math:`c = a + i b`,
+
+    .. math::
+
+        M = \sum_i \sum_k \nabla f_k(x_i) \nabla f_k(x_i)^\top , \qquad
+        \nabla f_k(x) = \sum_m w_m \bigl(b_{mk} \cos \langle w_m, x \rangle
+            - a_{mk} \sin \langle w_m, x \rangle\bigr) .
+
+    It is additive over rows, and what all gradients have in common: the directions in which the
+    functions change.
+
+    Parameters
+    ----------
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
+    coefficients : complex array of shape (N,) or (N, k)
+        The ``c`` above, one column per function.
+    diagonal : bool, default=False
+        The diagonal of ``M`` alone, for rows of very many columns.
+    n_threads, memory_budget : int, optional
+        As in :func:`fourier_sums`.
+
+    Returns
+    -------
+    float64 array of shape (d, d), or (d,) for the diagonal
+        On the device of `X`; for dask a NumPy array, computed in one pass over the blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine import gradient_outer_product
+    >>> X, W = np.array([[0.0, 5.0], [np.pi, 7.0]]), np.array([[2.0], [0.0]])
+    >>> gradient_outer_product(X, W, np.array([1j]))          # of sin(2 x_1): (2 cos(2 x_1))^2
+    array([[8., 0.],
+           [0., 0.]])
+    """
+    _check_shapes(X, W)
+    c = np.asarray(coefficients, dtype=np.complex128)
+    c = c[:, None] if c.ndim == 1 else c
+    if c.ndim != 2 or c.shape[0] != W.shape[1]:
+        raise ValueError(
+            f"coefficients must have one row per frequency, {W.shape[1]}, got shape {c.shape}."
+        )
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return _engine_for(X).gradient_outer_product(X, W, c, diagonal=diagonal, **options)

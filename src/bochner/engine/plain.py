@@ -54,3 +54,16 @@ def potential_and_gradient(
             slope = ((1j * A[:, k] * waves)[:, None] * X).sum(axis=0)  # dF_k / dw
             gradient[:, m] += signs[k] * 2 * (np.conj(sums[m, k]) * slope).real
     return potential, gradient
+
+
+def gradient_outer_product(
+    X: Any, W: Any, coefficients: Any, diagonal: bool = False
+) -> NDArray[np.float64]:
+    """``sum_i sum_k g g^T`` with ``g = grad f_k(x_i)``, ``f_k(x) = sum_m Re(conj(c_mk) e^(i<w_m, x>))``."""
+    X, W = _float64(X), _float64(W)
+    total = np.zeros((len(W), len(W)))
+    for x in X:
+        for c in np.asarray(coefficients).T:
+            gradient = W @ (1j * np.conj(c) * np.exp(1j * (x @ W))).real
+            total += np.outer(gradient, gradient)
+    return np.diag(total).copy() if diagonal else total
