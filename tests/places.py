@@ -60,4 +60,4 @@ def on_host(result: Any) -> np.ndarray:
     """The numbers of a result, wherever it was computed."""
     if hasattr(result, "compute"):
         result = result.compute(scheduler="sync")
-    return to_numpy(result)
+    return to_numpy(result.toarray() if sparse.issparse(result) else result)

@@ -432,7 +432,10 @@ for name in bochner.__all__:
     if name == "ConvolutionalKernelNetwork":
         continue  # takes images
     for target in (y, np.arange(100) % 3, X[:, 0] ** 2):
-        getattr(bochner, name)(n_components=4).fit(X, target).transform(X)
+        estimator = getattr(bochner, name)()
+        if hasattr(estimator, "n_components"):
+            estimator.n_components = 4
+        estimator.fit(X, target).transform(X)
 for update in ("corrective", "gradient"):
     for target in (y, X[:, 0] ** 2):
         bochner.MarginFourierFeatures(n_components=4, dual_update=update).fit(X, target)

@@ -7,12 +7,14 @@ from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
+from bochner.metric.gradient_metric import GradientMetric
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "ConvolutionalKernelNetwork",
     "FourierFeatures",
+    "GradientMetric",
     "LandmarkSimilarities",
     "MarginFourierFeatures",
     "MarginHarmonicFeatures",

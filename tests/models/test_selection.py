@@ -13,7 +13,7 @@ from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
 from bochner.models import selection
 from bochner.models.methods import METHODS
-from bochner.models.selection import Problem, choose, choose_map, learn, search_along
+from bochner.models.selection import Problem, choose, choose_map, learn
 from tests.compare.cells import EXACT
 
 
@@ -72,19 +72,6 @@ def test_gamma_is_found_from_far_away(rng):
     chosen = choose(METHODS[EXACT], None, problem)
     assert chosen.settings["gamma"] > 10
     assert chosen.score > 0.99
-
-
-def test_search_along():
-    asked = []
-
-    def score(value):
-        asked.append(value)
-        return -abs(value - 9)
-
-    assert search_along([1, 2, 4, 8, 16], 2, score) == 8
-    assert asked == [2, 4, 8, 16]
-    assert search_along([1, 2, 4], 4, lambda value: -value) == 1
-    assert search_along([1, 2, 4], 2, lambda value: 0.0) == 2  # nothing better: stay
 
 
 @pytest.fixture

@@ -8,4 +8,10 @@ from bochner.engine.operations import (
     potential_and_gradient,
 )
 
-__all__ = ["features", "fourier_sums", "gradient_outer_product", "grouped_waves", "potential_and_gradient"]
+__all__ = [
+    "features",
+    "fourier_sums",
+    "gradient_outer_product",
+    "grouped_waves",
+    "potential_and_gradient",
+]

@@ -59,7 +59,7 @@ def potential_and_gradient(
 def gradient_outer_product(
     X: Any, W: Any, coefficients: Any, diagonal: bool = False
 ) -> NDArray[np.float64]:
-    """``sum_i sum_k g g^T`` with ``g = grad f_k(x_i)``, ``f_k(x) = sum_m Re(conj(c_mk) e^(i<w_m, x>))``."""
+    """``sum_i sum_k g g^T`` with ``g`` the gradient of ``sum_m Re(conj(c_mk) e^(i <w_m, x>))``."""
     X, W = _float64(X), _float64(W)
     total = np.zeros((len(W), len(W)))
     for x in X:

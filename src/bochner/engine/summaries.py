@@ -60,6 +60,15 @@ def _batch_moments(xp: Any, values: Any) -> Moments:
     return size, float(xp.mean(values)), float(xp.var(values)) * size
 
 
+def constant_columns(X: Any) -> NDArray[np.bool_]:
+    """Which columns of rows in memory or on a device hold one value only."""
+    if sparse.issparse(X):
+        low, high = (getattr(X, name)(axis=0).toarray()[0] for name in ("min", "max"))
+        return np.asarray(low == high)
+    xp = namespace(X)
+    return np.asarray(to_numpy(xp.min(X, axis=0) == xp.max(X, axis=0)))
+
+
 def second_moment_product(X: Any, Y: Any) -> Any:
     """``X^T (X Y)``, where `X` is: what finds the principal directions without ``X^T X``."""
     return reduce_rows(_product, X, shared={"Y": Y})

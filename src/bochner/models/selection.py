@@ -26,6 +26,7 @@ from bochner.engine.places import on_device, to_numpy
 from bochner.linear.base import LinearHead
 from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
+from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
 from bochner.models.methods import Method, find_method
 from bochner.models.pipelines import count_classes, make_exact, make_head, scale_rule
@@ -181,22 +182,6 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
             # The penalty with all training rows, for the settings chosen with fewer.
             best = _Trial(method, width, problem, None)(best.settings)
     return best
-
-
-def search_along(values: Sequence[float], start: float, judge: Callable[[float], float]) -> float:
-    """The value reached by going to a neighbour in the list as long as that is better."""
-    here = list(values).index(start)
-    best = judge(values[here])
-    for step in (1, -1):
-        begun = here
-        while 0 <= here + step < len(values):
-            score = judge(values[here + step])
-            if not score > best:
-                break
-            here, best = here + step, score
-        if here != begun:
-            break
-    return values[here]
 
 
 class _Trial:

@@ -1,0 +1,1 @@
+"""A learned metric: which columns and directions matter, before any map."""

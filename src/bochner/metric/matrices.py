@@ -1,0 +1,83 @@
+r"""From the gradients of a function to the matrix that rows are multiplied with.
+
+The average outer product of the gradients is a positive semi-definite matrix ``M``. The matrix of
+the metric is ``L``, the square root of what a mode makes of it:
+
+============  =====================  =====================================================
+mode          ``L L^T``              what it does
+============  =====================  =====================================================
+``diagonal``  the diagonal of ``M``  weighs the columns
+``root``      ``M^(1/2)``            turns and weighs directions, mildly
+``full``      ``M``                  turns and weighs directions
+============  =====================  =====================================================
+
+A matrix that is diagonal is kept as the vector of its diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bochner.engine.places import by_rows, convert, dense
+
+Float = NDArray[np.float64]
+
+
+def _diagonal(M: Float) -> Float:
+    return np.sqrt(np.diagonal(M) if M.ndim == 2 else M)
+
+
+def _power(exponent: float) -> Callable[[Float], Float]:
+    def matrix(M: Float) -> Float:
+        values, vectors = np.linalg.eigh(M)
+        result: Float = (vectors * np.clip(values, 0, None) ** exponent) @ vectors.T
+        return result
+
+    return matrix
+
+
+DIAGONAL = "diagonal"
+
+# From the simplest to the one with most freedom: the order in which ties are decided.
+MODES: dict[str, Callable[[Float], Float]] = {
+    DIAGONAL: _diagonal,
+    "root": _power(0.25),
+    "full": _power(0.5),
+}
+
+
+def metric_matrix(M: Float, mode: str | None) -> Float:
+    """The matrix ``L`` of a mode, or its diagonal; its largest singular value is 1.
+
+    None is the identity; so is what a function that does not change leads to.
+    """
+    if mode is None or not M.any():
+        return np.ones(len(M))
+    L = MODES[mode](M / (np.diagonal(M) if M.ndim == 2 else M).max())
+    return L / (np.linalg.norm(L, 2) if L.ndim == 2 else L.max())
+
+
+def times(L: Float, W: Float) -> Float:
+    """``L W``, for a matrix or the diagonal of one."""
+    return L @ W if L.ndim == 2 else L[:, None] * W
+
+
+def transformed(X: Any, L: Float) -> Any:
+    """``X L`` where `X` is, in its dtype; sparse rows stay sparse where `L` is diagonal."""
+    if sparse.issparse(X) and L.ndim == 1:
+        return (X @ sparse.diags_array(L.astype(X.dtype))).tocsr()
+    # by row, so that a table, which is stored by column, gives the same products
+    X = by_rows(dense(X))
+    return X * convert(L, X) if L.ndim == 1 else X @ convert(L, X)
+
+
+def as_matrix(L: Float, largest: int) -> Any:
+    """`L` as a matrix; a diagonal with more than `largest` entries as a sparse one."""
+    if L.ndim == 2:
+        return L
+    return np.diag(L) if len(L) <= largest else sparse.diags_array(L).tocsr()

@@ -1,0 +1,139 @@
+r"""Ridge regression on Fourier features, judged on held-out rows, and its gradients.
+
+.. math:: f_k(x) = \sum_m a_{mk} \cos \langle w_m, x \rangle + b_{mk} \sin \langle w_m, x \rangle
+
+From sums over blocks of rows: nothing of all rows and all features is ever held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner import engine
+from bochner.engine.places import cast, convert, namespace, to_numpy, wide_dtype
+from bochner.engine.rowwise import reduce_rows, row_slices
+from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.search import search_along
+
+PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
+_BLOCK = 4096  # rows whose features are held at a time
+_MOST_FUNCTIONS = 16  # gradients of more are those of as many random combinations
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A fitted ridge regression: how it did on held-out rows, and with what.
+
+    `error` is the mean squared error, relative to that of the mean; `score` the accuracy for
+    classes, one minus the error for numbers; `losses` are the squared errors row by row.
+    """
+
+    frequencies: Float
+    coefficients: NDArray[np.complex128]
+    penalty: float
+    error: float
+    score: float
+    losses: Float
+
+    def gradients(self, X: Any, *, diagonal: bool, random_state: Any, **options: Any) -> Float:
+        """The sum over rows of the outer products of the gradients; see the engine."""
+        c = self.coefficients
+        if c.shape[1] > _MOST_FUNCTIONS:
+            # the expectation of the sum over random combinations is the sum over all functions
+            mix = random_state.standard_normal((c.shape[1], _MOST_FUNCTIONS))
+            c = c @ (mix / _MOST_FUNCTIONS**0.5)
+        result = engine.gradient_outer_product(
+            X, self.frequencies, c, diagonal=diagonal, **options
+        )
+        return to_numpy(result)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with their targets as columns; `classes` says what these stand for."""
+
+    X: Any
+    columns: Float
+    classes: bool
+
+    def first(self, n_rows: int) -> Rows:
+        """The first so many."""
+        return Rows(self.X[:n_rows, :], self.columns[:n_rows], self.classes)
+
+    @cached_property
+    def spread(self) -> float:
+        """Mean squared distance of the targets from their mean."""
+        return float(np.mean((self.columns - self.columns.mean(axis=0)) ** 2))
+
+
+def fit_predictor(
+    W: Float, rows: Rows, held: Rows, start: float = PENALTIES[3], **options: Any
+) -> Predictor:
+    """The ridge regression whose penalty does best on held-out rows, looked for from `start`."""
+    equations = add_up(rows.X, rows.columns, W, **options)
+    features = engine.features(held.X, W, **options)  # of few rows
+    found: dict[float, tuple[Any, float, float, Float]] = {}
+
+    def judge(penalty: float) -> float:
+        coefficients, intercepts = equations.solve(penalty * equations.weight)
+        found[penalty] = coefficients, *_judge(held, features, coefficients, intercepts)
+        return -found[penalty][1]
+
+    penalty = search_along(PENALTIES, start, judge)
+    coefficients, error, score, losses = found[penalty]
+    return Predictor(W, _complex(coefficients), penalty, error, score, losses)
+
+
+def refit(W: Float, X: Any, columns: Float, penalty: float, **options: Any) -> Predictor:
+    """The ridge regression with a penalty that is known, on all rows."""
+    equations = add_up(X, columns, W, **options)
+    coefficients, _ = equations.solve(penalty * equations.weight)
+    return Predictor(W, _complex(coefficients), penalty, float("nan"), float("nan"), np.zeros(0))
+
+
+def add_up(X: Any, columns: Float, W: Float, **options: Any) -> NormalEquations:
+    """The sums over rows that the regression needs, wherever the rows are."""
+    equations: NormalEquations = reduce_rows(_sums, X, columns, shared={"W": W}, **options)
+    return equations
+
+
+def _sums(X: Any, columns: Float, W: Float, **options: Any) -> NormalEquations:
+    parts = (
+        NormalEquations.from_rows(engine.features(X[block, :], W, **options), columns[block])
+        for block in row_slices(X.shape[0], _BLOCK)
+    )
+    return reduce(add, parts)
+
+
+def _complex(coefficients: Any) -> NDArray[np.complex128]:
+    """Coefficients of features, cosines before sines, as those of waves of amplitude one."""
+    both = to_numpy(coefficients).astype(np.float64)
+    N = len(both) // 2
+    return np.asarray((both[:N] + 1j * both[N:]) * N**-0.5)
+
+
+def _judge(
+    held: Rows, features: Any, coefficients: Any, intercepts: Any
+) -> tuple[float, float, Float]:
+    """Relative squared error, score, and squared errors on held-out rows."""
+    xp = namespace(features)
+    values = cast(features, wide_dtype(features)) @ coefficients + intercepts
+    targets = convert(held.columns, values)
+    losses = to_numpy(xp.mean((values - targets) ** 2, axis=1))
+    error = float(losses.mean()) / held.spread if held.spread else 1.0
+    if not held.classes:
+        return error, 1 - error, losses
+    right = cast(_decisions(xp, values) == _decisions(xp, targets), xp.int64)
+    return error, int(xp.sum(right)) / len(losses), losses
+
+
+def _decisions(xp: Any, values: Any) -> Any:
+    return values[:, 0] > 0 if values.shape[1] == 1 else xp.argmax(values, axis=1)

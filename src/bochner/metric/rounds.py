@@ -1,0 +1,175 @@
+"""Learning a metric in rounds: fit, look at the gradients, turn and weigh, fit again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from bochner.fourier.bandwidth import median_distance
+from bochner.linear.search import search_along
+from bochner.metric.matrices import DIAGONAL, MODES, metric_matrix, times, transformed
+from bochner.metric.predictor import Predictor, Rows, fit_predictor, refit
+
+BANDWIDTHS = (0.15, 0.3, 0.6, 1.2, 2.4, 4.8)  # multiples of the median distance
+_FIRST_BANDWIDTH, _FIRST_PENALTY = 1.2, 1e-5  # where the search begins
+_FAR_BEHIND = (2.0, 1.25)  # of a mode's error to the best one's, in the first and later rounds
+_FAST = 0.9  # of the error of the round before
+_PATIENCE = 2  # rounds in a row that are no better: a mode ends
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Round:
+    """A predictor on rows transformed by a matrix, and the metric that its gradients make.
+
+    `number` 0 is the round without a metric, of mode None. `bandwidth` is a multiple of the
+    median distance between transformed rows, `gamma` the number that belongs to it.
+    """
+
+    mode: str | None
+    number: int
+    matrix: Float
+    bandwidth: float
+    gamma: float
+    predictor: Predictor
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What happened, as plain values."""
+        found = self.predictor
+        return {
+            "mode": self.mode,
+            "round": self.number,
+            "bandwidth": self.bandwidth,
+            "penalty": found.penalty,
+            "error": found.error,
+            "score": found.score,
+        }
+
+
+class Rounds:
+    """The rounds of all modes, on some rows to fit on and others to judge by.
+
+    Parameters
+    ----------
+    rows, held : Rows
+        To fit on, and to judge by.
+    directions : array of shape (d, N)
+        Frequencies of the Gaussian kernel of length scale 1.
+    sample : array or sparse matrix
+        A few of the rows, on the host: the median distance is theirs.
+    seed : int
+        Of the combinations of many functions.
+    **options
+        Of the engine.
+    """
+
+    def __init__(
+        self, rows: Rows, held: Rows, directions: Float, sample: Any, seed: int, **options: Any
+    ) -> None:
+        self.rows, self.held, self.directions = rows, held, directions
+        self.sample, self.seed, self.options = sample, seed, options
+        self.first = self._round(None, 0, np.ones(len(directions)), None)
+
+    def play(self, modes: Sequence[str], n_rounds: int) -> dict[str, list[Round]]:
+        """The rounds of all modes, each after the first one, as long as they promise something.
+
+        A mode ends when its held-out error has not fallen for some rounds, or when it is far
+        above that of another mode. After `n_rounds` only those go on whose error still falls fast,
+        for as many rounds again.
+        """
+        chains = {mode: [self.first] for mode in modes}
+        playing = list(modes)
+        for number in range(1, 2 * n_rounds + 1):
+            if number > n_rounds:
+                playing = [mode for mode in playing if _falls_fast(chains[mode])]
+            for mode in playing:
+                last = chains[mode][-1]
+                matrix = metric_matrix(self.outer_product(last.predictor, self.rows.X, mode), mode)
+                chains[mode].append(self._round(mode, number, matrix, last))
+            best = min((chains[mode][-1].predictor.error for mode in playing), default=0.0)
+            playing = [mode for mode in playing if _promises(chains[mode], best)]
+        return chains
+
+    def replay(self, chain: Sequence[Round], X: Any, columns: Float) -> Float:
+        """The matrix of the last round of a chain, with all rows and the settings found."""
+        matrix, mode = chain[0].matrix, chain[-1].mode
+        for one in chain[:-1]:
+            W = times(matrix, self.directions) / (self._distance(matrix) * one.bandwidth)
+            predictor = refit(W, X, columns, one.predictor.penalty, **self.options)
+            matrix = metric_matrix(self.outer_product(predictor, X, mode), mode)
+        return matrix
+
+    def outer_product(self, predictor: Predictor, X: Any, mode: str | None) -> Float:
+        """What the gradients of a predictor have in common: a matrix, or its diagonal."""
+        diagonal = mode == DIAGONAL
+        state = RandomState(self.seed)
+        return predictor.gradients(X, diagonal=diagonal, random_state=state, **self.options)
+
+    def _distance(self, matrix: Float) -> float:
+        """The median distance between rows that the matrix has transformed."""
+        state = RandomState(self.seed)
+        return median_distance(transformed(self.sample, matrix), "euclidean", state) or 1.0
+
+    def _round(self, mode: str | None, number: int, matrix: Float, before: Round | None) -> Round:
+        distance = self._distance(matrix)
+        turned = times(matrix, self.directions) / distance
+        found: dict[float, Predictor] = {}
+
+        few = self.rows.first(-(-len(self.rows.columns) // 2))
+
+        def fit(rows: Rows, bandwidth: float, n_frequencies: int, penalty: float) -> Predictor:
+            W = turned[:, :n_frequencies] / bandwidth
+            return fit_predictor(W, rows, self.held, penalty, **self.options)
+
+        def judge(bandwidth: float) -> float:
+            # half of the frequencies and rows tell bandwidths apart, in an eighth of the time
+            found[bandwidth] = fit(few, bandwidth, -(-turned.shape[1] // 2), _FIRST_PENALTY)
+            return -found[bandwidth].error
+
+        best = search_along(BANDWIDTHS, before.bandwidth if before else _FIRST_BANDWIDTH, judge)
+        predictor = fit(self.rows, best, turned.shape[1], found[best].penalty)
+        gamma = 0.5 / (best * distance) ** 2
+        return Round(mode, number, matrix, best, gamma, predictor)
+
+
+def _promises(chain: Sequence[Round], best: float) -> bool:
+    errors = [one.predictor.error for one in chain]
+    stuck = len(errors) - 1 - int(np.argmin(errors)) >= _PATIENCE
+    return not stuck and errors[-1] <= _FAR_BEHIND[chain[-1].number > 1] * best
+
+
+def _falls_fast(chain: Sequence[Round]) -> bool:
+    return chain[-1].predictor.error < _FAST * chain[-2].predictor.error
+
+
+def choose_round(rounds: Sequence[Round], held: Rows) -> Round:
+    """The round to use: the simplest mode that is as good as the best on held-out rows.
+
+    The best round of a mode is the one of the smallest error. It is as good as the best of all
+    within half a standard error: of the accuracy for classes, and of the difference of the
+    squared errors, row by row, for numbers.
+    """
+    best: dict[str | None, Round] = {}
+    for one in rounds:
+        if one.mode not in best or one.predictor.error < best[one.mode].predictor.error:
+            best[one.mode] = one
+    top = max(best.values(), key=lambda one: one.predictor.score)
+
+    def as_good(one: Round) -> bool:
+        if held.classes:
+            share = top.predictor.score
+            error = (share * (1 - share) / len(held.columns)) ** 0.5
+            return one.predictor.score >= share - 0.5 * error
+        excess = one.predictor.losses - top.predictor.losses
+        return bool(excess.mean() <= 0.5 * excess.std() / len(excess) ** 0.5)
+
+    order: list[str | None] = [None, *MODES]
+    simplest_first = sorted(best.values(), key=lambda one: order.index(one.mode))
+    return next(one for one in simplest_first if as_good(one))
