@@ -4,7 +4,14 @@ from bochner.engine.operations import (
     features,
     fourier_sums,
     grouped_waves,
+    kernel_rows,
     potential_and_gradient,
 )
 
-__all__ = ["features", "fourier_sums", "grouped_waves", "potential_and_gradient"]
+__all__ = [
+    "features",
+    "fourier_sums",
+    "grouped_waves",
+    "kernel_rows",
+    "potential_and_gradient",
+]
