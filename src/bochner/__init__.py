@@ -7,6 +7,7 @@ from bochner.images.network import ConvolutionalKernelNetwork
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
+from bochner.nystroem.features import NystroemFeatures
 
 __version__ = "0.1.0.dev0"
 
@@ -17,5 +18,6 @@ __all__ = [
     "MarginFourierFeatures",
     "MarginHarmonicFeatures",
     "MercerFeatures",
+    "NystroemFeatures",
     "PosteriorFourierFeatures",
 ]
