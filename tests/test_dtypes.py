@@ -12,10 +12,12 @@ from bochner import (
     MarginFourierFeatures,
     MarginHarmonicFeatures,
     MercerFeatures,
+    NystroemFeatures,
     PosteriorFourierFeatures,
 )
 from bochner.fourier import posterior_features
 from bochner.images.layers import PatchLayer
+from bochner.kernels import Matern
 from tests.places import PLACES, on_host
 
 # The documented rule, see bochner.engine.places.
@@ -62,6 +64,8 @@ MAPS = {
         n_components=6, density="weighted-mixture", n_mixture=2
     ),
     "mercer, marginals": MercerFeatures(n_components=6, density="marginals", kernel="laplacian"),
+    "nystroem": NystroemFeatures(4, kernel="exponential"),
+    "nystroem, matern": NystroemFeatures(4, kernel=Matern(nu=0.7)),
     "network": ConvolutionalKernelNetwork(
         layers=[PatchLayer(2, 4, 1)], image_shape=(2, 2), approximation="fourier", n_patches=20
     ),
@@ -94,6 +98,7 @@ def cases():
 
 
 @pytest.mark.filterwarnings("ignore::bochner.mercer.features.MercerWarning")
+@pytest.mark.filterwarnings("ignore::bochner.nystroem.features.NystroemWarning")
 @pytest.mark.parametrize(("name", "place", "dtype", "expected"), list(cases()))
 def test_result_has_the_documented_dtype(name, place, dtype, expected, monkeypatch):
     monkeypatch.setattr(posterior_features, "_STEPS", 1)  # the chains need not mix

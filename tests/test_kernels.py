@@ -18,7 +18,15 @@ from bochner import (
 )
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import KERNELS as NAMED
-from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern, ProductMatern, StandardKernel
+from bochner.kernels import (
+    Cauchy,
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    ProductMatern,
+    StandardKernel,
+)
 
 KERNELS = [
     Gaussian(gamma=0.3),
@@ -27,6 +35,7 @@ KERNELS = [
     Matern(nu=0.5, gamma=0.3),
     Matern(nu=1.5, gamma=0.6),
     Matern(nu=3.3, gamma=0.2),
+    Exponential(gamma=0.7),
 ]
 
 
@@ -96,6 +105,12 @@ def test_matern_agrees_with_scikit_learn(nu, rng):
     np.testing.assert_allclose(Matern(nu=nu, gamma=0.4)(X, Y), exact, rtol=1e-9)
 
 
+def test_exponential_is_the_roughest_matern(rng):
+    X, Y = rng.normal(size=(2, 20, 3))
+    matern = Matern(nu=0.5, gamma=0.5 * 0.7**2)
+    np.testing.assert_allclose(Exponential(gamma=0.7)(X, Y), matern(X, Y), rtol=1e-12)
+
+
 @pytest.mark.parametrize("nu", [0.3, 1.0, 1.2, 20.0, 100.0])
 def test_matern_is_smooth_where_its_bessel_function_overflows(nu):
     distance = np.logspace(-12, 0, 400)[:, None]
@@ -114,6 +129,7 @@ PROFILES = [
     Matern(nu=2.5, gamma=0.3),
     Matern(nu=0.8, gamma=0.3),
     Matern(nu=7.0, gamma=0.3),
+    Exponential(gamma=0.3),
 ]
 
 
@@ -246,7 +262,7 @@ class TestRegistry:
             MercerFeatures(kernel="sharper", density=density).fit(rows[0])
 
     def test_mercer_features_say_what_they_need_along_an_axis(self, rows):
-        message = "products over the columns, cauchy, gaussian, .*, sharper by axes among"
+        message = "products over the columns, cauchy, .*gaussian, .*, sharper by axes among"
         with pytest.raises(ValueError, match=message):
             MercerFeatures(kernel="sharper", density="marginals").fit(rows[0])
 

@@ -8,6 +8,7 @@ from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
 from bochner.metric.gradient_metric import GradientMetric
+from bochner.nystroem.features import NystroemFeatures
 
 __version__ = "0.1.0.dev0"
 
@@ -19,5 +20,6 @@ __all__ = [
     "MarginFourierFeatures",
     "MarginHarmonicFeatures",
     "MercerFeatures",
+    "NystroemFeatures",
     "PosteriorFourierFeatures",
 ]

@@ -44,6 +44,7 @@ from bochner.engine.places import dense
 __all__ = [
     "KERNELS",
     "Cauchy",
+    "Exponential",
     "Gaussian",
     "Laplacian",
     "Matern",
@@ -110,7 +111,8 @@ class StandardKernel:
     Parameters
     ----------
     gamma : float, optional
-        Inverse squared length scale (an inverse length for the Laplacian). A kernel made without
+        Inverse squared length scale (an inverse length for the Laplacian and the exponential
+        kernel). A kernel made without
         one takes the ``gamma`` of the feature map it is given to; it cannot be called or sampled
         before it has a number.
     """
@@ -405,6 +407,60 @@ class ProductMatern(StandardKernel):
         return self._factor.sample(n * d, 1, random_state).reshape(n, d)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Exponential(StandardKernel):
+    r""":math:`\exp(-\gamma \|x - y\|_2)`, the roughest of the Matern kernels
+    (:math:`\nu = 1/2`); frequencies are multivariate Cauchy with scale :math:`\gamma`.
+
+    Frequencies so long that thousands of them are far from the kernel: its features are better
+    made from landmarks, see :class:`bochner.NystroemFeatures`.
+
+    Examples
+    --------
+    >>> from bochner.kernels import Exponential
+    >>> Exponential(gamma=0.2)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    isotropic: ClassVar[bool] = True
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(0.0, (0.0, 0.0), (self.width, 0.0))
+
+    def over_axes(self) -> Laplacian:
+        return Laplacian(gamma=self.gamma)
+
+    @staticmethod
+    def gamma_for_distance(distance: float) -> float:
+        return 1.0 / distance
+
+    @staticmethod
+    def gamma_for_variance(n_features: int, variance: float) -> float:
+        return 1.0 / float(np.sqrt(n_features * variance))
+
+    def __call__(self, X: Any, Y: Any = None) -> Any:
+        from sklearn.metrics.pairwise import euclidean_distances
+
+        return np.exp(-self.width * euclidean_distances(*_dense_pair(X, Y)))
+
+    @property
+    def _matern(self) -> Matern:
+        return Matern(nu=0.5, gamma=self.width**2 / 2)
+
+    def sample(self, n: int, d: int, random_state: RandomState) -> Float:
+        return self._matern.sample(n, d, random_state)
+
+    def sample_norms(self, n: int, d: int, random_state: RandomState) -> Float:
+        return self._matern.sample_norms(n, d, random_state)
+
+    def uniforms(self, d: int) -> int:
+        return self._matern.uniforms(d)
+
+    def from_uniforms(self, U: Float) -> Float:
+        return self._matern.from_uniforms(U)
+
+
 #: Kernels by name. A new one is a class and an entry here.
 KERNELS: dict[str, type[StandardKernel]] = {
     "gaussian": Gaussian,
@@ -412,6 +468,7 @@ KERNELS: dict[str, type[StandardKernel]] = {
     "laplacian": Laplacian,
     "cauchy": Cauchy,
     "matern": Matern,
+    "exponential": Exponential,
 }
 
 

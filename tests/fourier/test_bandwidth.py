@@ -12,6 +12,15 @@ def gamma(kernel, rule, X):
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_rules_of_the_exponential_kernel(place, rng):
+    X = rng.normal(size=(50, 4)) * 3 + 1
+    there = PLACES[place](X)
+    assert gamma("exponential", "scale", there) == pytest.approx(1 / (2 * X.std()))
+    distances = np.linalg.norm(X[:, None] - X, axis=2)[np.triu_indices(50, 1)]
+    assert gamma("exponential", "median", there) == pytest.approx(1 / np.median(distances))
+
+
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "cauchy", "matern", "rbf"])
 def test_rules(kernel, place, rng):
     X = rng.normal(size=(50, 4)) * 3 + 1

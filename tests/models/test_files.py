@@ -91,6 +91,10 @@ MAPS = {
     },
     "mercer, matern": bochner.MercerFeatures(n_components=8, density="marginals", kernel="matern"),
     "mercer, reranked": bochner.MercerFeatures(n_components=8, normalize=True, rerank=True),
+    "nystroem features": bochner.NystroemFeatures(8, kernel="exponential", random_state=0),
+    "nystroem features, own landmarks": bochner.NystroemFeatures(
+        landmarks=sparse.csr_matrix(X[:5]), kernel=Matern(nu=2.5, gamma=0.3)
+    ),
     "nystroem": Nystroem(n_components=8, random_state=0),
     "rbf sampler": RBFSampler(n_components=8, random_state=0),
 }

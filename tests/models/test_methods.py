@@ -16,7 +16,10 @@ from bochner.models.preparation import PixelScaler
 
 EXACT = next(name for name, method in METHODS.items() if method.exact)
 FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
-pytestmark = pytest.mark.filterwarnings("ignore::bochner.mercer.features.MercerWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::bochner.mercer.features.MercerWarning"),
+    pytest.mark.filterwarnings("ignore::bochner.nystroem.features.NystroemWarning"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from bochner.engine.operations import (
     fourier_sums,
     gradient_outer_product,
     grouped_waves,
+    kernel_rows,
     potential_and_gradient,
 )
 
@@ -13,5 +14,6 @@ __all__ = [
     "fourier_sums",
     "gradient_outer_product",
     "grouped_waves",
+    "kernel_rows",
     "potential_and_gradient",
 ]

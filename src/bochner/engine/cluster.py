@@ -29,6 +29,12 @@ def grouped_waves(X: Any, W: Any, coefficients: Any, size: int, **options: Any) 
     return map_rows(operations.grouped_waves, X, width, shared=shared, size=size, **options)
 
 
+def kernel_rows(X: Any, Z: Any, kernel: Any, *, normalization: Any, **options: Any) -> Any:
+    width = Z.shape[0] if normalization is None else normalization.shape[1]
+    shared = {"Z": Z, "normalization": normalization}
+    return map_rows(operations.kernel_rows, X, width, shared=shared, kernel=kernel, **options)
+
+
 def fourier_sums(X: Any, W: Any, A: Any, **options: Any) -> NDArray[np.complex128]:
     sums: NDArray[np.complex128] = reduce_rows(_block_sums, X, A, shared={"W": W}, **options)
     return sums

@@ -12,7 +12,6 @@ in a fixed order, so the number of threads does not change a single bit of the a
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -20,9 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from bochner.engine.pairs.host import kernel_rows as kernel_rows
 from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import row_slices
-from bochner.engine.threads import default_threads, for_each, ordered_map
+from bochner.engine.threads import Scratch, default_threads, for_each, ordered_map
 
 Array = NDArray[Any]
 
@@ -85,20 +85,6 @@ class _SparseRows:
         csr_transposed_product(X.data, X.indices, X.indptr, rows.start, M, total)
 
 
-class _Scratch(threading.local):
-    """Named buffers that a thread keeps from tile to tile, so that pages are touched once."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[str, Array] = {}
-
-    def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        size = math.prod(shape)
-        if name not in self._buffers or self._buffers[name].size < size:
-            self._buffers.pop(name, None)  # freed before the larger one is made
-            self._buffers[name] = np.empty(size, dtype)
-        return self._buffers[name][:size].reshape(shape)
-
-
 class _Tile(NamedTuple):
     """Where the cosines and sines of a tile are: two windows of a C-contiguous array."""
 
@@ -140,7 +126,7 @@ class _Waves:
         self.n_frequencies = self.W.shape[1]
         self.scale = np.ascontiguousarray(np.broadcast_to(scale, self.n_frequencies), self.dtype)
         self.offset = None if offset is None else np.asarray(offset, self.dtype)
-        self.scratch = _Scratch()
+        self.scratch = Scratch()
 
     def tasks(
         self, bytes_per_chunk: int, memory_budget: int, multiple: int = 16

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bochner.engine.pairs.device import kernel_rows as kernel_rows
 from bochner.engine.places import (
     as_float,
     available_dtypes,

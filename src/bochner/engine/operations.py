@@ -158,6 +158,64 @@ def grouped_waves(
     return _engine_for(X).grouped_waves(X, W, coefficients, size, **options)
 
 
+def kernel_rows(
+    X: Any,
+    Z: Any,
+    kernel: Any,
+    *,
+    normalization: Any = None,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> Any:
+    """Kernel values between rows and landmarks, ``k(x_i, z_j)``, times a normalization.
+
+    With a normalization of few columns, such as the coefficients of a linear model multiplied by
+    one, nothing of the size of all kernel values is ever held.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, of any type in the table above.
+    Z : array or sparse matrix of shape (m, d)
+        Landmarks, on the host.
+    kernel : kernel object
+        Computed by a matrix product and a compiled pass where it has a profile in closed form
+        (:mod:`bochner.engine.pairs.forms`), and otherwise called on the host.
+    normalization : array of shape (m, c), optional
+        The `R` of ``K(X, Z) R``. What is zero at the end of its columns costs nothing.
+    n_threads, memory_budget : int, optional
+        As in :func:`features`.
+
+    Returns
+    -------
+    array of shape (n, m), or (n, c)
+        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine import kernel_rows
+    >>> from bochner.kernels import Exponential
+    >>> kernel_rows(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 0.0]]),
+    ...             Exponential(gamma=0.2)).round(4)
+    array([[0.3679, 1.    ]])
+    """
+    for name, array in (("X", X), ("Z", Z)):
+        if len(array.shape) != 2:
+            raise ValueError(f"{name} must have two dimensions, got shape {tuple(array.shape)}.")
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(f"X has {X.shape[1]} columns but Z has {Z.shape[1]}.")
+    if normalization is not None:
+        normalization = as_array(normalization)
+        if len(normalization.shape) != 2 or normalization.shape[0] != Z.shape[0]:
+            raise ValueError(
+                f"normalization must have one row for each of the {Z.shape[0]} landmarks, got "
+                f"shape {tuple(normalization.shape)}."
+            )
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return _engine_for(X).kernel_rows(X, Z, kernel, normalization=normalization, **options)
+
+
 def fourier_sums(
     X: Any,
     W: Any,

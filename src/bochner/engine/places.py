@@ -247,6 +247,16 @@ def identity(size: int, like: Any, dtype: Any) -> Any:
     return namespace(like).eye(size, dtype=dtype, device=device_of(like))
 
 
+def write_at(X: Any, i: Any, j: Any, values: Any) -> None:
+    """``X[i, j] = values``; by way of the host for a library that has no such assignment."""
+    try:
+        X[i, j] = values
+    except IndexError:
+        host = np.array(to_numpy(X))
+        host[to_numpy(i), to_numpy(j)] = to_numpy(values)
+        X[...] = convert(host, X)
+
+
 def detached(X: Any) -> Any:
     """`X` outside of PyTorch's record of gradients; other arrays as they are."""
     return X.detach() if is_torch(X) else X

@@ -37,6 +37,19 @@ def fourier_sums(X: Any, W: Any, A: Any) -> NDArray[np.complex128]:
     return sums
 
 
+def kernel_rows(X: Any, Z: Any, kernel: Any, normalization: Any = None) -> NDArray[np.float64]:
+    """``k(x_i, z_j)`` from all differences, times a normalization."""
+    X, Z = _float64(X), _float64(Z)
+    distances = np.abs(X[:, None, :] - Z)
+    if getattr(kernel, "isotropic", False):
+        values = np.exp(kernel.log_profile(np.sqrt((distances**2).sum(axis=2))))
+    elif getattr(kernel, "product", False):
+        values = np.exp(kernel.log_profile(distances).sum(axis=2))
+    else:
+        values = np.asarray(kernel(X, Z), dtype=np.float64)
+    return values if normalization is None else values @ _float64(normalization)
+
+
 def potential_and_gradient(
     X: Any, W: Any, A: Any, signs: Any = 1.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,6 +7,7 @@ its matrix product and its compiled loop on a block that stays in its own cache.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import deque
@@ -15,6 +16,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
@@ -118,6 +121,20 @@ def ordered_map(
         finally:
             waiting.clear()
             wait(helpers)
+
+
+class Scratch(threading.local):
+    """Named buffers that a thread keeps from tile to tile, so that pages are touched once."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, NDArray[Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        size = math.prod(shape)
+        if name not in self._buffers or self._buffers[name].size < size:
+            self._buffers.pop(name, None)  # freed before the larger one is made
+            self._buffers[name] = np.empty(size, dtype)
+        return self._buffers[name][:size].reshape(shape)
 
 
 def for_each(work: Callable[[Task], Any], tasks: Sequence[Task], n_threads: int | None) -> None:

@@ -35,9 +35,11 @@ def resolve_kernel(
 
     A standard kernel's own gamma, if it has one, goes first; a user's own object is returned as it
     is. ``"scale"`` is ``1 / (n_features * X.var())`` as in scikit-learn's SVC, and
-    ``1 / (n_features * X.std())`` for the Laplacian kernel, whose distance is not squared.
+    ``1 / (n_features * X.std())`` for the Laplacian kernel and ``1 / (n_features ** 0.5 *
+    X.std())`` for the exponential one, whose distances are not squared.
     ``"median"`` makes the median distance between rows the length scale of the kernel:
-    ``1 / (2 median^2)``, and ``1 / median`` of the city-block distance for the Laplacian. Both
+    ``1 / (2 median^2)``, and ``1 / median`` for the exponential kernel and, of the city-block
+    distance, for the Laplacian. Both
     give 1 when all entries (all rows) of X are equal.
     """
     kernel = kernel_object(kernel)

@@ -37,7 +37,8 @@ class FourierFeatures(FeatureMap):
     ----------
     n_components : int, default=100
         Number of output columns. Must be even when `paired`.
-    kernel : {"gaussian", "laplacian", "cauchy", "matern"} or kernel object, default="gaussian"
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "exponential"} or kernel object, \
+            default="gaussian"
         The kernel; ``"rbf"`` is another name of the Gaussian. Objects are those of
         :mod:`bochner.kernels`, or your own with ``sample(n, d, random_state)`` and ``__call__``.
     gamma : float, "scale" or "median", default="scale"

@@ -70,7 +70,8 @@ class MercerFeatures(FeatureMap):
     ----------
     n_components : int, default=100
         Number of output columns.
-    kernel : {"gaussian", "laplacian", "cauchy", "matern"} or kernel object, default="gaussian"
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "exponential"} or kernel object, \
+            default="gaussian"
         Others than the Gaussian with ``density="marginals"`` only, where a Matern kernel is the
         product of one-dimensional ones.
     gamma : float, "scale" or "median", default="scale"

@@ -21,6 +21,7 @@ from bochner.images.single_layer import make_network, one_layer
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
+from bochner.nystroem.features import NystroemFeatures
 
 Task = Literal["classification", "regression"]
 TASKS = ("classification", "regression")
@@ -258,6 +259,12 @@ def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
     return MarginHarmonicFeatures(**parameters)
 
 
+def _exponential(*, gamma: float | str, **parameters: Any) -> Any:
+    """With a `gamma` of squared distances, as all methods are given it: a rule is its own."""
+    own = gamma if isinstance(gamma, str) else float(gamma) ** 0.5
+    return NystroemFeatures(kernel="exponential", gamma=own, **parameters)
+
+
 _FOURIER_TYPES = ("bochner.fourier.features.FourierFeatures",)
 _POSTERIOR_TYPES = (
     "bochner.fourier.alignment.AlignmentSums",
@@ -276,6 +283,7 @@ _MERCER_TYPES = (
     "bochner.mercer.separable.SeparablePlan",
     "bochner.mercer.union.UnionPlan",
 )
+_NYSTROEM_TYPES = ("bochner.nystroem.features.NystroemFeatures",)
 _NETWORK_TYPES = (
     "bochner.images.bumps.Bumps",
     "bochner.images.forward.FittedLayer",
@@ -380,6 +388,24 @@ METHODS: dict[str, Method] = {
             limit=_covariance_limit,
             guarantee="kernel residual",
             saved_types=_MERCER_TYPES,
+        ),
+        Method(
+            "NystroemFeatures",
+            "the kernel's values at random rows, made orthogonal",
+            NystroemFeatures,
+            cost=3,
+            limit=partial(_row_limit, "NystroemFeatures"),
+            guarantee="kernel residual",
+            saved_types=_NYSTROEM_TYPES,
+        ),
+        Method(
+            "NystroemFeatures, exponential",
+            "the same with the exponential kernel exp(-gamma^(1/2) |x - y|), for rough tables",
+            _exponential,
+            cost=3,
+            limit=partial(_row_limit, "NystroemFeatures, exponential"),
+            guarantee="kernel residual",
+            saved_types=_NYSTROEM_TYPES,
         ),
         Method(
             "ConvolutionalKernelNetwork",

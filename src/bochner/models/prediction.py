@@ -16,6 +16,7 @@ from bochner.data.tables import Expected, TableError, stream_table
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.calibration import as_columns, probabilities
 from bochner.models.files import Model
+from bochner.models.folding import fold_pipeline
 from bochner.models.running_score import running_score
 
 Extra = Literal["scores", "probabilities"] | None
@@ -46,7 +47,8 @@ def predict_file(
     """
     import pandas as pd
 
-    names, extra_values = _extra_columns(model, extra)
+    pipeline = fold_pipeline(model.pipeline)
+    names, extra_values = _extra_columns(model, pipeline, extra)
     summary, file_notes = PredictionSummary(), list[str]()
     measure = _find_measure(model)
     classes = getattr(model.pipeline, "classes_", ())
@@ -59,7 +61,7 @@ def predict_file(
         summary.notes.extend(note for note in notes if note not in summary.notes)
         for name, count in model.schema.unseen(X).items():
             summary.unseen[name] = summary.unseen.get(name, 0) + count
-        predicted = np.asarray(model.pipeline.predict(X))
+        predicted = np.asarray(pipeline.predict(X))
         values = extra_values(X).tolist() if extra_values else [[]] * len(predicted)
         pairs = zip(predicted.tolist(), values, strict=True)
         writer.writerows([label, *more] for label, more in pairs)
@@ -101,14 +103,14 @@ def _expected(model: Model) -> Expected:
 
 
 def _extra_columns(
-    model: Model, extra: Extra
+    model: Model, pipeline: Any, extra: Extra
 ) -> tuple[list[str], Callable[[Any], NDArray[Any]] | None]:
     """The names of the columns after the prediction, and the function that gives them."""
     if extra is None:
         return [], None
-    if not hasattr(model.pipeline, "decision_function"):
+    if not hasattr(pipeline, "decision_function"):
         raise TableError(f"{extra} are for classes, and this model predicts numbers.")
-    decide, classes = model.pipeline.decision_function, list(model.pipeline.classes_)
+    decide, classes = pipeline.decision_function, list(pipeline.classes_)
     if extra == "scores":
         shown = classes[1:] if len(classes) == 2 else classes
         return [f"score_{name}" for name in shown], lambda X: as_columns(decide(X))

@@ -28,6 +28,7 @@ from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
 from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
+from bochner.models.folding import fold
 from bochner.models.methods import Method, find_method
 from bochner.models.pipelines import count_classes, make_exact, make_head, scale_rule
 
@@ -106,7 +107,10 @@ class FittedModel:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for prepared rows."""
-        return np.asarray(self.head.predict(self.features(X)))
+        if self.feature_map is None:
+            return np.asarray(self.head.predict(X))
+        feature_map, head = fold(self.feature_map, self.head)
+        return np.asarray(head.predict(to_numpy(feature_map.transform(self.place(X)))))
 
     def predict_in_blocks(self, X: Any, block: int = 5000) -> NDArray[Any]:
         """Predictions for prepared rows of which there are many."""

@@ -86,6 +86,10 @@ MAPS = {
     "mercer, marginals, normalized": mercer(density="marginals", normalize=True),
     "harmonics": bochner.MarginHarmonicFeatures(n_components=20, random_state=0),
     "zonal": bochner.MarginHarmonicFeatures(n_components=20, functions="zonal", random_state=0),
+    **{
+        f"nystroem features, {kernel}": bochner.NystroemFeatures(20, kernel=kernel, random_state=0)
+        for kernel in ("gaussian", "laplacian", "cauchy", "matern", "exponential")
+    },
     "nystroem": Nystroem(n_components=20, random_state=0),
     "nystroem, gamma": Nystroem(n_components=20, gamma=0.3, random_state=0),
     "nystroem, laplacian": Nystroem(n_components=20, kernel="laplacian", random_state=0),

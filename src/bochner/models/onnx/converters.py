@@ -28,6 +28,7 @@ from bochner.mercer.features import MercerFeatures
 from bochner.models.onnx import fourier, heads, kernels, mercer, preparation, sphere
 from bochner.models.onnx.graph import Graph, Write, not_convertible
 from bochner.models.preparation import CategoryNames, DaysSinceEpoch, PixelScaler
+from bochner.nystroem.features import NystroemFeatures
 
 
 def feature_types(operator: Any) -> None:
@@ -120,6 +121,7 @@ MAPS: dict[type, Converter] = {
     LandmarkSimilarities: Converter(fourier.write_landmarks),
     MarginHarmonicFeatures: Converter(sphere.write_harmonic),
     MercerFeatures: Converter(mercer.write_mercer),
+    NystroemFeatures: Converter(kernels.write_nystroem_features),
     RBFSampler: Converter(fourier.write_rbf_sampler),
     Nystroem: Converter(kernels.write_nystroem, check=kernels.kernel_of),
 }

@@ -45,6 +45,8 @@ def _quadratic(graph: Graph, t: str, coefficients: tuple[float, float]) -> str:
 
 
 def _squared_distances(graph: Graph, x: str, points: NDArray[Any]) -> str:
+    center = points.mean(axis=0)
+    x, points = graph.plus(x, -center), points - center  # or digits of near rows would be lost
     products = graph.times(graph.product(x, points.T), -2.0)
     lengths = np.einsum("ij,ij->i", points, points, dtype=np.float64)
     squares = graph.plus(graph("Add", products, graph.sum(graph.square(x))), lengths)
@@ -64,3 +66,9 @@ def write_nystroem(graph: Graph, x: str, model: Any) -> str:
     points = dense(model.components_)
     values = write_kernel(graph, x, points, kernel_of(model, points.shape[1]))
     return graph.product(values, model.normalization_.T)
+
+
+@in_float64
+def write_nystroem_features(graph: Graph, x: str, model: Any) -> str:
+    values = write_kernel(graph, x, dense(model.landmarks_), model.kernel_)
+    return graph.product(values, model.normalization_)

@@ -1,0 +1,1 @@
+"""Kernel values between rows and landmarks, wherever the rows are."""

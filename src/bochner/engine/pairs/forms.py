@@ -1,0 +1,37 @@
+"""Which formula of the engine a kernel has: one of a distance, one over the axes, or none.
+
+The engine knows no kernel by name. It asks for what :mod:`bochner.kernels` says a kernel may have:
+``isotropic`` or ``product``, and a ``profile`` with `multiple`, `inner` and `outer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Form:
+    r"""A kernel of distances `t` in closed form.
+
+    Radial: :math:`(1 + a t + b t^2) e^{c t + e t^2}` of the Euclidean distance. Otherwise the
+    product over the axes of :math:`e^{c t + e t^2} / (1 + a t + b t^2)`.
+    """
+
+    radial: bool
+    inner: tuple[float, float]  # a, b
+    outer: tuple[float, float]  # c, e: zero or less
+
+
+def form_of(kernel: Any) -> Form | None:
+    """The form of a kernel; None where it can only be called."""
+    profile = getattr(kernel, "profile", None)
+    if profile is None or not (profile.multiple == 0 or any(profile.inner)):
+        return None
+    inner = tuple(profile.inner) if profile.multiple else (0.0, 0.0)
+    outer = (-profile.outer[0], -profile.outer[1])
+    if getattr(kernel, "isotropic", False) and profile.multiple in (0, 1):
+        return Form(True, inner, outer)
+    if getattr(kernel, "product", False) and profile.multiple in (0, -1):
+        return Form(False, inner, outer)
+    return None

@@ -1,0 +1,207 @@
+"""Kernel rows on the cores of the host, for dense and sparse rows.
+
+A thread fills a tile with one matrix product of rows and landmarks, turns it into kernel values
+in a compiled pass, and multiplies it into the result. The product of centred rows and the squared
+lengths give squared distances that are known to the rounding of the lengths; those much smaller
+than the lengths are computed again, from the differences. So equal rows are at distance zero, in
+float32 as well, and a root keeps its digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bochner.engine.pairs.forms import Form, form_of
+from bochner.engine.places import by_rows, dense, float_dtype
+from bochner.engine.rowwise import row_slices
+from bochner.engine.threads import Scratch, for_each
+
+Array = NDArray[Any]
+
+_TILE = 2**22  # bytes of kernel values: high enough for BLAS
+_SMALL_TILE = 2**20  # where little is done with them but to compute them: near a core
+_NARROW = 64  # columns of a normalization from which a tile is worth being high
+_COLUMNS = 256  # of the normalization in one product, which leaves out zeros below them
+_DENSE_LANDMARKS = 2**25  # numbers of sparse landmarks that are made dense
+_DENSE_ROWS = 2**18  # numbers of sparse rows that are made dense at once
+NEAR = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
+
+Fill = Callable[[slice, Array], None]
+
+
+def kernel_rows(
+    X: Any,
+    Z: Any,
+    kernel: Any,
+    *,
+    normalization: Any,
+    n_threads: int | None,
+    memory_budget: int | None,  # the scratch memory is a few tiles, whatever the budget
+) -> Array:
+    dtype, n, m = float_dtype(X), X.shape[0], Z.shape[0]
+    X = X.tocsr() if sparse.issparse(X) else X
+    scratch, form = Scratch(), form_of(kernel)
+    fill = _calls(kernel, X, Z) if form is None else _fill(form, X, Z, dtype, scratch)
+    if normalization is None:
+        result = np.empty((n, m), dtype)
+        for_each(lambda rows: fill(rows, result[rows]), _tiles(n, m, dtype, 0), n_threads)
+        return result
+    R = np.ascontiguousarray(normalization, dtype)
+    blocks = _column_blocks(R)
+    result = np.empty((n, R.shape[1]), dtype)
+
+    def work(rows: slice) -> None:
+        tile = scratch.array("tile", (rows.stop - rows.start, m), dtype)
+        fill(rows, tile)
+        for columns, stop in blocks:
+            np.matmul(tile[:, :stop], R[:stop, columns], out=result[rows, columns])
+
+    for_each(work, _tiles(n, m, dtype, R.shape[1]), n_threads)
+    return result
+
+
+def _tiles(n: int, m: int, dtype: np.dtype[Any], columns: int) -> list[slice]:
+    size = _TILE if columns >= _NARROW else _SMALL_TILE
+    height = min(max(size // (max(1, m) * dtype.itemsize), 16), 4096, math.ceil(n / 8))
+    return row_slices(n, max(height, 16))
+
+
+def _column_blocks(R: Array) -> list[tuple[slice, int]]:
+    """Columns, and the rows until only zeros follow: a triangle is half the work."""
+    blocks = []
+    for columns in row_slices(R.shape[1], _COLUMNS):
+        used = np.flatnonzero(R[:, columns].any(axis=1))
+        blocks.append((columns, int(used[-1]) + 1 if used.size else 0))
+    return blocks
+
+
+def _calls(kernel: Any, X: Any, Z: Any) -> Fill:
+    """The kernel's own values, a tile at a time."""
+
+    def fill(rows: slice, out: Array) -> None:
+        values = np.asarray(kernel(X[rows], Z))
+        if values.shape != out.shape:
+            raise ValueError(
+                f"{type(kernel).__name__} must give a value for each of the {out.shape[0]} rows "
+                f"and {out.shape[1]} landmarks, got shape {values.shape}."
+            )
+        out[...] = values
+
+    return fill
+
+
+def _fill(form: Form, X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
+    if not form.radial:
+        return _over_axes(form, X, Z, dtype, scratch)
+    squares = (_sparse_squares if sparse.issparse(X) else _dense_squares)(X, Z, dtype, scratch)
+    numbers = [dtype.type(c) for c in (1, *form.inner, *form.outer)]
+
+    def fill(rows: slice, out: Array) -> None:
+        from bochner.engine.pairs.compiled import radial_tile
+
+        squares(rows, out)
+        radial_tile(out, *numbers)
+
+    return fill
+
+
+def _dense_squares(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
+    Z = np.asarray(dense(Z), np.float64)
+    center = Z.mean(axis=0)
+    points = np.ascontiguousarray(Z - center, dtype)
+    lengths = _squared_lengths(points)
+    factor, near = np.ascontiguousarray(-2 * points.T), dtype.type(NEAR[dtype])
+
+    def squares(rows: slice, out: Array) -> None:
+        from bochner.engine.pairs.compiled import exact_squares, squares_tile
+
+        block = np.ascontiguousarray(X[rows] - center, dtype)
+        length = _squared_lengths(block)
+        flags = scratch.array("flags", (len(block),), np.dtype(np.bool_))
+        np.matmul(block, factor, out=out)
+        squares_tile(out, length, lengths, near, flags)
+        if flags.any():
+            exact_squares(out, length, lengths, near, flags, block, points)
+
+    return squares
+
+
+def _squared_lengths(rows: Array) -> Array:
+    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64).astype(rows.dtype)
+
+
+def _sparse_squares(X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
+    """Sparse rows cannot be centred: their products are in float64."""
+    wide = np.dtype(np.float64)
+    product = _sparse_product(X, Z)
+    row_lengths, lengths = _sparse_lengths(X), _sparse_lengths(Z)
+    near = NEAR[wide]
+
+    def squares(rows: slice, out: Array) -> None:
+        from bochner.engine.pairs.compiled import squares_tile
+
+        tile = out if dtype == wide else scratch.array("wide", out.shape, wide)
+        product(rows, tile)
+        tile *= -2
+        length = row_lengths[rows]
+        flags = scratch.array("flags", (len(tile),), np.dtype(np.bool_))
+        squares_tile(tile, length, lengths, near, flags)
+        some = np.flatnonzero(flags)
+        i, j = np.nonzero(tile[some] < near * (length[some, None] + lengths))
+        for pairs in row_slices(len(i), max(1, _DENSE_ROWS // X.shape[1])):
+            apart = X[rows.start + some[i[pairs]]].astype(wide) - Z[j[pairs]]
+            tile[some[i[pairs]], j[pairs]] = _sparse_lengths(apart)
+        if tile is not out:
+            out[...] = tile
+
+    return squares
+
+
+def _sparse_lengths(X: Any) -> NDArray[np.float64]:
+    if not sparse.issparse(X):
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    X = X.astype(np.float64)
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+
+def _sparse_product(X: Any, Z: Any) -> Fill:
+    """``<x, z>`` in float64; sparse landmarks stay sparse where they are many and wide."""
+    if sparse.issparse(Z) and math.prod(Z.shape) > _DENSE_LANDMARKS:
+        transposed = Z.T.tocsr().astype(np.float64)
+
+        def by_both(rows: slice, out: Array) -> None:
+            (X[rows] @ transposed).toarray(out=out)
+
+        return by_both
+    factor = np.ascontiguousarray(dense(Z).T, np.float64)
+    data = X.data.astype(np.float64, copy=False)
+
+    def by_rows_alone(rows: slice, out: Array) -> None:
+        from bochner.engine.compiled import csr_product
+
+        csr_product(data, X.indices, X.indptr, rows.start, factor, 0, factor.shape[1], out)
+
+    return by_rows_alone
+
+
+def _over_axes(form: Form, X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
+    """A kernel without a matrix product: the landmarks go past every row, axis by axis."""
+    points = np.ascontiguousarray(np.asarray(dense(Z), dtype).T)
+    numbers = [dtype.type(c) for c in (*form.inner, *form.outer)]
+
+    def fill(rows: slice, out: Array) -> None:
+        from bochner.engine.pairs.compiled import axes_tile
+
+        buffers = [scratch.array(name, out.shape[1:], dtype) for name in ("exponent", "factor")]
+        height = _DENSE_ROWS // X.shape[1] if sparse.issparse(X) else len(out)
+        for part in row_slices(len(out), height):
+            block = dense(X[rows.start + part.start : rows.start + part.stop])
+            axes_tile(by_rows(np.asarray(block, dtype)), points, *numbers, *buffers, out[part])
+
+    return fill

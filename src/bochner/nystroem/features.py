@@ -1,0 +1,303 @@
+"""NystroemFeatures: the kernel's own values at landmarks, made orthogonal."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from bochner import engine
+from bochner.base import FeatureMap
+from bochner.engine.places import (
+    cast,
+    convert,
+    float_dtype,
+    is_host,
+    namespace,
+    result_dtype,
+    to_numpy,
+    wide_dtype,
+)
+from bochner.engine.rowwise import map_batches, map_rows
+from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
+from bochner.kernels import SpectralKernel
+from bochner.nystroem.landmarks import LANDMARKS, choose_landmarks, diagonal
+from bochner.nystroem.normalization import floor, normalize
+
+_BATCH = 2**22  # features in float64 at once, where they are not the result
+
+
+class NystroemWarning(UserWarning):
+    """Fewer directions than columns could be told apart."""
+
+
+class NystroemFeatures(FeatureMap):
+    r"""Features of a kernel from landmarks (Nystroem).
+
+    With landmarks `Z` and their kernel matrix :math:`K_{ZZ} = U\, \mathrm{diag}(e)\, U^\top`,
+
+    .. math::
+
+        \varphi(x) = k(x, Z)\, R, \qquad R R^\top = U\, \mathrm{diag}(1 / e)\, U^\top, \qquad
+        \varphi(x) \cdot \varphi(y) \approx k(x, y),
+
+    the projection of the kernel's own features onto those of the landmarks. It is exact between
+    landmarks, never too long, and needs nothing of the kernel but its values: kernels whose random
+    frequencies are far too long, the exponential one above all, are no harder than others.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number of output columns, and of landmarks.
+    kernel : {"gaussian", "laplacian", "cauchy", "matern", "exponential"} or kernel object, \
+            default="gaussian"
+        The kernel; any positive semi-definite function of two sets of rows that gives the matrix
+        of values will do. One without a profile in closed form is called on the host.
+    gamma : float, "scale" or "median", default="scale"
+        See :class:`FourierFeatures`.
+    landmarks : {"random", "kmeans", "leverage"} or array of shape (m, n_features), \
+            default="random"
+        Rows at random, centroids of k-means, rows drawn by how little others stand for them
+        (ridge leverage), or points of your own, whose number replaces `n_components`.
+    n_jobs : int, default=None
+        CPU threads. None: as many as BLAS may use; -1: all.
+    memory_budget : int, default=None
+        Bytes of scratch memory for arrays on a device; None is 1 GiB.
+    random_state : int, RandomState instance or None, default=None
+        Decides the landmarks, whatever the number of threads.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray or sparse matrix of shape (m, n_features_in_)
+        The landmarks; fewer than `n_components` where there are fewer rows.
+    eigenvalues_ : ndarray of shape (m,)
+        Eigenvalues of the kernel matrix of the landmarks, the largest first.
+    normalization_ : ndarray of shape (m, n_components)
+        `R`, upper triangular where all directions are kept.
+    n_directions_ : int
+        Columns that are not zero: eigenvalues above `m` times the largest times the precision of
+        the rows given to `fit`. The others cannot be told from rounding.
+    kernel_ : kernel object
+        The kernel with its `gamma` as a number.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when they have names that are strings.
+
+    See Also
+    --------
+    FourierFeatures : Random frequencies: no landmarks, and cheaper for smooth kernels.
+    MercerFeatures : Better where a density of the rows is known.
+    sklearn.kernel_approximation.Nystroem : The same kernel, up to a rotation of the columns.
+
+    Notes
+    -----
+    With all rows as landmarks :math:`\Phi \Phi^\top = K`. `transform` costs `n m (d + m / 2)`
+    multiplications; what is predicted by a linear model on top costs `n m (d + 1)` by
+    :meth:`linear`.
+
+    float32 rows given to a map that was fitted in float64, and that kept eigenvalues too small for
+    float32, are computed in float64.
+
+    References
+    ----------
+    C. K. I. Williams and M. Seeger, Using the Nystrom method to speed up kernel machines,
+    NIPS 2000.
+
+    C. Musco and C. Musco, Recursive sampling for the Nystrom method, NIPS 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from bochner import NystroemFeatures
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = make_pipeline(NystroemFeatures(300, kernel="exponential", random_state=0),
+    ...                       RidgeClassifier(alpha=0.01))
+    >>> bool(cross_val_score(model, X, y).mean() > 0.95)
+    True
+    """
+
+    _learned: ClassVar[str] = "normalization_"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "kernel": [str, callable],
+        "landmarks": [StrOptions(set(LANDMARKS)), "array-like", "sparse matrix"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        kernel: str | SpectralKernel = "gaussian",
+        gamma: float | str = "scale",
+        landmarks: Any = "random",
+        n_jobs: int | None = None,
+        memory_budget: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.landmarks = landmarks
+        self.n_jobs = n_jobs
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the landmarks and make their kernel rows orthogonal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+        y : ignored
+            Present by convention.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_rows(X, reset=True)
+        random_state = check_random_state(self.random_state)
+        self.kernel_ = self._resolve_kernel(X, random_state)
+        self.landmarks_ = self._place_landmarks(X, random_state)
+        points, dtype = self.landmarks_.astype(np.float64), float_dtype(X)
+        K = engine.kernel_rows(points, points, self.kernel_, **self._engine_options())
+        found = normalize(K, float(np.finfo(dtype).eps), self.kernel_)
+        self.eigenvalues_, self.n_directions_ = found.eigenvalues, found.matrix.shape[1]
+        width = self.n_components if isinstance(self.landmarks, str) else len(found.eigenvalues)
+        self.normalization_ = np.zeros((points.shape[0], width), dtype)
+        self.normalization_[:, : self.n_directions_] = found.matrix
+        if self.n_directions_ < width:
+            warnings.warn(
+                f"only {self.n_directions_} directions of {points.shape[0]} landmarks differ by "
+                f"more than rounding, fewer than n_components={width}: the other columns are "
+                "zero. Use fewer components, or landmarks that differ more.",
+                NystroemWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _resolve_kernel(self, X: Any, random_state: RandomState) -> Any:
+        """Nothing is drawn from a kernel here: one that can be called will do."""
+        if callable(self.kernel) and not hasattr(self.kernel, "sample"):
+            return self.kernel
+        return resolve_kernel(self.kernel, self.gamma, X, random_state)
+
+    def _place_landmarks(self, X: Any, random_state: RandomState) -> Any:
+        dtype = float_dtype(X)
+        if isinstance(self.landmarks, str):
+            rule, count = self.landmarks, self.n_components
+            chosen = choose_landmarks(rule, X, count, self.kernel_, random_state)
+            return chosen.astype(dtype, copy=False)
+        points = check_array(
+            self.landmarks, accept_sparse="csr", dtype=dtype, input_name="landmarks"
+        )
+        if points.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"landmarks have {points.shape[1]} columns, but X has {self.n_features_in_}."
+            )
+        return points
+
+    def _features(self, X: Any) -> Any:
+        return self._times(X, self.normalization_)
+
+    def linear(self, X: Any, coefficients: Any) -> Any:
+        """``transform(X) @ coefficients``, without the features themselves.
+
+        The coefficients are multiplied by the normalization first: `n m (d + k)` instead of
+        `n m (d + m / 2)` multiplications, and nothing as wide as the features is held.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+        coefficients : array of shape (n_components, k)
+            Those of a linear model, one column for each output.
+
+        Returns
+        -------
+        array of shape (n, k)
+            As `transform` gives them.
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        coefficients = to_numpy(coefficients).astype(np.float64)
+        return self._times(X, self.normalization_.astype(np.float64) @ coefficients)
+
+    def _times(self, X: Any, matrix: NDArray[Any]) -> Any:
+        """``k(X, Z) matrix``; in float64 where float32 would drown directions in rounding."""
+        options = {"kernel": self.kernel_, **self._engine_options()}
+        shared = {"Z": self.landmarks_, "normalization": matrix}
+        if float_dtype(X) == np.float32 and not self._single_will_do():
+            height = _BATCH // matrix.shape[1]
+            return map_rows(
+                _in_float64, X, matrix.shape[1], shared=shared, height=height, **options
+            )
+        return engine.kernel_rows(X, **shared, **options)
+
+    def _single_will_do(self) -> bool:
+        least = self.eigenvalues_[max(0, self.n_directions_ - 1)]
+        epsilon = float(np.finfo(np.float32).eps)
+        return self.n_directions_ == 0 or bool(least > floor(self.eigenvalues_, epsilon))
+
+    def residual(self, X: Any) -> Any:
+        r"""What the features miss of every row: :math:`r(x) = k(x, x) - |\varphi(x)|^2 \ge 0`.
+
+        Exact to rounding, for any rows:
+        :math:`|k(x, y) - \varphi(x) \cdot \varphi(y)| \le \sqrt{r(x)\, r(y)}` for every pair, and
+        the spectral norm of the error of a kernel matrix is at most the sum of the residuals of
+        its rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            In float64 where there is float64; of the same kind as `X`.
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        return map_rows(_residuals, X, None, shared={"nystroem": self}, dtype=np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.normalization_.shape[1])
+
+
+def _residuals(X: Any, nystroem: NystroemFeatures) -> Any:
+    def of_batch(rows: Any) -> Any:
+        xp = namespace(rows)
+        features = cast(nystroem.transform(rows), wide_dtype(rows))
+        own = diagonal(nystroem.kernel_, rows if is_host(rows) else to_numpy(rows))
+        left = convert(own, features) - xp.sum(features * features, axis=1)
+        return xp.where(left > 0, left, xp.zeros_like(left))
+
+    return map_batches(of_batch, X, _BATCH // nystroem.normalization_.shape[1])
+
+
+def _in_float64(X: Any, height: int, **arguments: Any) -> Any:
+    """Kernel rows of float32 rows by way of float64, a batch at a time."""
+
+    def of_batch(rows: Any) -> Any:
+        wide = engine.kernel_rows(cast(rows, wide_dtype(rows)), **arguments)
+        return cast(wide, result_dtype(rows))
+
+    return map_batches(of_batch, X, height)

@@ -1,0 +1,96 @@
+"""Choosing landmarks among rows, wherever these are: at random, by k-means, or by leverage."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from bochner import engine
+from bochner.engine.summaries import sample_rows
+from bochner.nystroem.normalization import normalize
+
+_KMEANS_ROWS, _KMEANS_SHARE, _KMEANS_STEPS = 20_000, 5, 25
+_LEVERAGE_ROWS, _LEVERAGE_SHARE, _PILOTS = 20_000, 5, 1000
+
+
+def random_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
+    """Distinct rows, each as likely as any other."""
+    return sample_rows(X, count, random_state)
+
+
+def kmeans_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
+    """Centroids of k-means, of a sample where rows are many."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    rows = sample_rows(X, max(_KMEANS_ROWS, _KMEANS_SHARE * count), random_state)
+    clusters = KMeans(
+        min(count, rows.shape[0]),
+        n_init=1,
+        max_iter=_KMEANS_STEPS,
+        random_state=random_state.randint(2**31 - 1),
+    )
+    with warnings.catch_warnings():  # of centroids that repeat: their directions are dropped
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clusters.fit(rows).cluster_centers_
+
+
+def leverage_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
+    """Rows drawn by their ridge leverage: those that few others stand for are likelier."""
+    rows = sample_rows(X, max(_LEVERAGE_ROWS, _LEVERAGE_SHARE * count), random_state)
+    n = rows.shape[0]
+    if n <= count:
+        return rows
+    scores = leverage_scores(rows, count, kernel, random_state)
+    chosen = random_state.choice(n, count, replace=False, p=scores / scores.sum())
+    return rows[np.sort(chosen)]
+
+
+def leverage_scores(
+    rows: Any, count: int, kernel: Any, random_state: RandomState
+) -> NDArray[np.float64]:
+    r"""Estimates of the ridge leverage :math:`(K (K + \lambda)^{-1})_{ii}` of rows on the host.
+
+    From features of random rows, after C. Musco and C. Musco, Recursive sampling for the Nystrom
+    method, NIPS 2017. What they leave out of a row counts as a direction of its own, and
+    :math:`\lambda` is the mean of the eigenvalues beyond the first `count` / 2.
+    """
+    rows = rows.astype(np.float64)
+    pilots = sample_rows(rows, min(count, _PILOTS), random_state)
+    found = normalize(engine.kernel_rows(pilots, pilots, kernel), 1e-12, kernel)
+    features = engine.kernel_rows(rows, pilots, kernel, normalization=found.matrix)
+    values, vectors = np.linalg.eigh(features.T @ features)
+    values = np.maximum(values[::-1], 0.0)
+    left = np.maximum(diagonal(kernel, rows) - np.einsum("ij,ij->i", features, features), 0.0)
+    tail = float(left.sum() + values[(count + 1) // 2 :].sum())
+    ridge = max(2 * tail / count, 1e-12 * max(float(values[0]), 1e-300))
+    whitened = (features @ vectors[:, ::-1]) / np.sqrt(values + ridge)
+    scores = np.einsum("ij,ij->i", whitened, whitened) + left / ridge
+    return np.clip(scores, 1e-12, 1.0)
+
+
+def diagonal(kernel: Any, rows: Any) -> NDArray[np.float64]:
+    """``k(x, x)`` of rows on the host; one for kernels of a difference that say so."""
+    if getattr(kernel, "isotropic", False) or getattr(kernel, "product", False):
+        return np.ones(rows.shape[0])
+    height = 64  # the other values of a block are computed in vain
+    blocks = (rows[i : i + height] for i in range(0, rows.shape[0], height))
+    values = [np.diagonal(kernel(block, block)) for block in blocks]
+    return np.concatenate(values).astype(np.float64) if values else np.ones(0)
+
+
+LANDMARKS: dict[str, Callable[[Any, int, Any, RandomState], Any]] = {
+    "random": random_landmarks,
+    "kmeans": kmeans_landmarks,
+    "leverage": leverage_landmarks,
+}
+
+
+def choose_landmarks(rule: str, X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
+    """At most `count` landmarks on the host, by a rule of `LANDMARKS`."""
+    return LANDMARKS[rule](X, count, kernel, random_state)

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from bochner import engine
+from bochner.kernels import Exponential, Gaussian
+from bochner.nystroem.landmarks import LANDMARKS, choose_landmarks, diagonal, leverage_scores
+from bochner.nystroem.normalization import normalize
+from tests.places import PLACES
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("rule", LANDMARKS)
+def test_as_many_as_asked_for_in_every_place(rule, place):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    chosen = choose_landmarks(
+        rule, PLACES[place](X), 7, Gaussian(gamma=0.3), np.random.RandomState(0)
+    )
+    assert chosen.shape == (7, 4)
+    if rule != "kmeans":
+        rows = chosen.toarray() if sparse.issparse(chosen) else chosen
+        assert {tuple(row) for row in rows} <= {tuple(row) for row in X}
+
+
+@pytest.mark.parametrize("rule", LANDMARKS)
+def test_all_rows_where_there_are_no_more(rule):
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    assert len(choose_landmarks(rule, X, 20, Gaussian(gamma=0.3), np.random.RandomState(0))) == 9
+
+
+def test_leverage_is_that_of_the_kernel_matrix():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    kernel = Exponential(gamma=0.4)
+    scores = leverage_scores(X, 80, kernel, np.random.RandomState(0))  # all are pilots: exact
+    K = kernel(X)
+    ridge = 2 * np.linalg.eigvalsh(K)[:40].sum() / 80
+    exact = np.diagonal(np.linalg.solve(K + ridge * np.eye(80), K))
+    np.testing.assert_allclose(scores, exact, rtol=1e-6)
+
+
+def test_leverage_and_kmeans_cover_more_of_rows_of_unequal_density():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(1900, 3)) * 0.1, rng.normal(size=(100, 3)) * 3])
+    kernel, left = Gaussian(gamma=0.5), {}
+    for rule in LANDMARKS:
+        sums = []
+        for seed in range(5):
+            Z = choose_landmarks(rule, X, 60, kernel, np.random.RandomState(seed))
+            R = normalize(kernel(Z), 1e-12).matrix
+            sums.append(
+                len(X) - np.square(engine.kernel_rows(X, Z, kernel, normalization=R)).sum()
+            )
+        left[rule] = np.mean(sums)
+    assert left["leverage"] < 0.6 * left["random"]
+    assert left["kmeans"] < 0.6 * left["random"]
+
+
+def test_the_diagonal_of_a_kernel_of_ones_own():
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    np.testing.assert_allclose(diagonal(lambda X, Y: X @ Y.T, X), np.square(X).sum(axis=1))
+    np.testing.assert_array_equal(diagonal(Gaussian(gamma=1.0), X), 1)

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bochner.nystroem.normalization import normalize
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+def gram(X, gamma=0.5):
+    return np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
+
+
+def test_all_directions_give_a_triangle():
+    K = gram(np.random.default_rng(0).normal(size=(30, 6)))
+    found = normalize(K, EPSILON)
+    np.testing.assert_array_equal(np.tril(found.matrix, -1), 0)
+    np.testing.assert_allclose(found.matrix @ found.matrix.T @ K, np.eye(30), atol=1e-11)
+    np.testing.assert_allclose(found.eigenvalues, np.linalg.eigvalsh(K)[::-1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 12),
+    repeats=st.integers(0, 6),
+    gamma=st.floats(1e-4, 10),
+)
+def test_it_is_the_root_of_the_inverse_on_what_is_kept(seed, n, repeats, gamma):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    K = gram(np.vstack([X, X[rng.integers(0, n, repeats)]]), gamma)
+    found = normalize(K, 1e-10)
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-10 * len(K) * values[-1]
+    assert found.matrix.shape == (len(K), kept.sum())
+    kernel = K @ found.matrix @ found.matrix.T @ K
+    np.testing.assert_allclose(
+        kernel, (vectors[:, kept] * values[kept]) @ vectors[:, kept].T, atol=1e-5
+    )
+    # a trapezoid: zeros below the diagonal that ends in the last corner
+    assert np.tril(found.matrix, -(len(K) - kept.sum()) - 1).any() == np.False_
+
+
+def test_one_landmark():
+    np.testing.assert_allclose(normalize(np.array([[4.0]]), EPSILON).matrix, [[0.5]])
+
+
+def test_nothing_at_all():
+    assert normalize(np.zeros((3, 3)), EPSILON).matrix.shape == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (
+            [[1.0, 2.0], [2.0, 1.0]],
+            r"not positive semi-definite: of the 2 .* 1 are negative, .* -1 ",
+        ),
+        ([[1.0, 0.5], [0.2, 1.0]], "is not symmetric"),
+        ([[1.0, np.nan], [0.2, 1.0]], "not finite"),
+    ],
+)
+def test_what_is_no_kernel_is_refused(matrix, message):
+    with pytest.raises(ValueError, match=f"kernel='mine' .*{message}"):
+        normalize(np.array(matrix), EPSILON, "mine")
