@@ -324,11 +324,17 @@ def test_mistakes_give_one_line(compare, tmp_path, arguments, message):
 
 
 def test_columns_that_fill_the_memory(compare, monkeypatch):
-    monkeypatch.setattr(commands.console, "_memory", lambda: 2 * 8 * 150 * 1000)
+    features_twice, frequencies = 2 * 8 * 150 * (1000 + 4), 8 * 4 * 1000
+    monkeypatch.setattr(
+        commands.console, "memory_limit", lambda: (features_twice + frequencies + 100) / 0.8
+    )
     result = compare("iris", *FAST, "--widths", "8,1002")
     assert result.exit_code == 2
-    assert "--widths 1002: the columns of 150 rows would take 0.0012 GB" in result.stderr
+    assert "--widths 1002: a map of 150 rows and 4 columns would take" in result.stderr
+    assert "0.00245 GB" in result.stderr
     assert not result.stdout
+    two = compare("iris", *FAST, "--widths", "1000", "--jobs", "2")
+    assert "in 2 processes would take about 0.00488 GB" in two.stderr
     assert compare("iris", *FAST, "--method", "RBFSampler", "--widths", "1000").exit_code == 0
 
 

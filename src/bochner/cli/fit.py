@@ -10,6 +10,7 @@ import typer
 
 from bochner.cli.console import (
     check_free,
+    check_memory,
     check_positive,
     check_width,
     command_line,
@@ -78,7 +79,7 @@ def fit(
 
         name = find_method(method).name
         table = read_table(data, target, task, max_rows, seed, parse_image_shape(image_shape))
-        check_width("--width", [width], len(table.y))
+        check_memory("--width", [width], table)
         check_method(table, name, width)
         if onnx is not None:
             _check_onnx(table, name, width)
