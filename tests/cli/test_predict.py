@@ -239,3 +239,12 @@ def test_help_says_what_excludes_what():
     said = " ".join(run("predict", "--help").stdout.replace("│", " ").split())
     assert "not with --probabilities" in said
     assert "not with --scores" in said
+
+
+def test_infinite_values_are_mentioned(here, monkeypatch):
+    fit()
+    monkeypatch.setattr(base, "CHUNK", 10)
+    people = pd.read_csv("new.csv")
+    people.loc[[2, 30, 31], "age"] = [np.inf, -np.inf, np.inf]
+    people.to_csv("new.csv", index=False)
+    assert "3 infinite values count as missing." in run("predict", "model.skops", "new.csv").stdout

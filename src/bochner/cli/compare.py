@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -273,6 +274,7 @@ def _even_widths(text: str) -> list[int]:
 
 
 def _open_notebook(folder: Path, fresh: bool) -> Notebook:
+    from bochner.compare.measure import is_complete
     from bochner.records.cells import Notebook
 
     file = folder / "cells.jsonl"
@@ -281,7 +283,9 @@ def _open_notebook(folder: Path, fresh: bool) -> Notebook:
         folder.mkdir(parents=True, exist_ok=True)
         if fresh:
             file.unlink(missing_ok=True)
-        return Notebook(file)
+        if not os.access(file if file.exists() else folder, os.W_OK):
+            fail(f"{cannot}: it cannot be written to")
+        return Notebook(file, is_complete)
     except (FileExistsError, NotADirectoryError):
         fail(f"{cannot}: that is a file, and a folder is needed")
     except OSError as error:

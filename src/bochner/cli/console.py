@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -175,4 +176,6 @@ def file_size(path: Path) -> str:
 
 def score_text(measure: str, value: float) -> str:
     """A score with its name: R2 as a number, shares in percent."""
+    if not math.isfinite(value):  # of R2, where the target of all rows is the same
+        return f"no {measure}"
     return f"R2 {value:.3f}" if measure == "R2" else f"{measure.replace('-', ' ')} {value:.1%}"

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.data.columns import count_infinite, infinite_note
 from bochner.data.tables import Expected, TableError, stream_table
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.calibration import as_columns, probabilities
@@ -54,8 +55,10 @@ def predict_file(
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text)
     writer.writerow(["prediction", *names])
+    n_infinite = 0
     for rows, y in stream_table(source, _expected(model), file_notes):
         X, notes = model.schema.arrange(rows)
+        n_infinite += count_infinite(rows[list(X.columns)]) if hasattr(X, "columns") else 0
         summary.notes.extend(note for note in notes if note not in summary.notes)
         for name, count in model.schema.unseen(X).items():
             summary.unseen[name] = summary.unseen.get(name, 0) + count
@@ -71,6 +74,7 @@ def predict_file(
     text.detach()  # or the file would be closed with it
     if summary.n_rows == 0:
         raise TableError(f"the file {source} has no rows.")
+    summary.notes += [infinite_note(n_infinite)] * bool(n_infinite)
     summary.notes += [note.rstrip(".") for note in file_notes]
     if measure is not None and score is not None:
         summary.notes += score.notes()
