@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 from rich.console import Console
 
+from bochner.records.files import is_stdout
 from bochner.records.memory import memory_limit
 from bochner.records.wording import counted
 
@@ -116,7 +117,13 @@ def check_device(device: str) -> None:
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Give up where a file cannot be written, or would be replaced without `force`."""
+    """Give up where a file cannot be written, or would be replaced without `force`.
+
+    Where it is standard output, nothing else is printed there.
+    """
+    if is_stdout(path):
+        console.stderr = True
+        return
     if not path.parent.is_dir():
         fail(f"there is no folder {path.parent} to write {path.name} to")
     if path.is_dir():
@@ -168,10 +175,13 @@ def _usable_memory() -> float:
     return float("inf") if limit is None else _SHARE_OF_MEMORY * limit
 
 
-def file_size(path: Path) -> str:
-    """The size of a file, as people say it."""
+def written(path: Path) -> str:
+    """Where a file was written to, and its size as people say it."""
+    if is_stdout(path):
+        return "standard output"
     kilobytes = path.stat().st_size / 1000
-    return f"{kilobytes / 1000:.1f} MB" if kilobytes >= 1000 else f"{kilobytes:.0f} kB"
+    size = f"{kilobytes / 1000:.1f} MB" if kilobytes >= 1000 else f"{kilobytes:.0f} kB"
+    return f"{path} ({size})"
 
 
 def score_text(measure: str, value: float) -> str:
