@@ -274,3 +274,15 @@ def test_a_model_on_standard_output(here):
         file.write(said.stdout_bytes)
     assert run("predict", "piped.skops", "new.csv").exit_code == 0
     assert "Wrote 100" in run("predict", "piped.skops", "new.csv", "--force").stdout
+
+
+def test_class_names_like_formulas_are_read_back(here):
+    people = pd.read_csv("train.csv")
+    people["buys"] = people["buys"].map({"yes": "=1+1", "no": "\x1b[2Jno"})
+    people.to_csv("train.csv", index=False)
+    fit()
+    said = run("predict", "model.skops", "new.csv").stdout
+    assert "The class '=1+1' is written as it is; a spreadsheet may take it for a form" in said
+    found = set(pd.read_csv("predictions.csv")["prediction"])
+    assert found == {"=1+1", "\x1b[2Jno"}
+    assert "\x1b" not in said

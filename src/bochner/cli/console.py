@@ -15,7 +15,7 @@ from rich.console import Console
 
 from bochner.records.files import is_stdout
 from bochner.records.memory import memory_limit
-from bochner.records.wording import counted
+from bochner.records.wording import counted, printable
 
 if TYPE_CHECKING:
     from bochner.data.tables import Table
@@ -35,13 +35,13 @@ def fail(message: object, code: int = 2) -> NoReturn:
 
 
 def warn(line: str) -> None:
-    """Print a line on stderr as it is."""
-    errors.print(line, highlight=False, markup=False)
+    """Print a line on stderr as it is, but for control characters."""
+    errors.print(printable(line), highlight=False, markup=False)
 
 
 def say(*lines: str, style: str | None = None, wrap: bool = False) -> None:
-    """Print lines as they are, whatever the user's names hold; broken at words with `wrap`."""
-    for line in lines:
+    """Print lines as they are, but for control characters; broken at words with `wrap`."""
+    for line in map(printable, lines):
         console.print(line, style=style, highlight=False, markup=False, soft_wrap=not wrap)
 
 
