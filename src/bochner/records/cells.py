@@ -156,7 +156,8 @@ def _read_result(line: str) -> Result | None:
         hash(result.cell)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    cell, numbers = result.cell, (result.score, result.fit, result.seconds)
+    cell: Any = result.cell  # whose fields may be anything
+    numbers: tuple[Any, ...] = (result.score, result.fit, result.seconds)
     right = (
         *(isinstance(text, str) for text in (cell.study, cell.task, cell.method)),
         *(number is None or _is_whole(number) for number in (cell.width, cell.max_train)),

@@ -86,7 +86,9 @@ class Npz(TableFormat):
             with reading(path):
                 X = _array(archive, rows, path)
                 labels = _NEW[rows] if _NEW[rows] in archive.files else expected.target
-                y = _array(archive, labels, path) if labels in archive.files else None
+                y = None
+                if labels is not None and labels in archive.files:
+                    y = _array(archive, labels, path)
         _check_rows(X, rows, path)
         X, shape = flatten_images(X, expected.image_shape)
         if expected.image_shape is not None and shape not in (None, expected.image_shape):
