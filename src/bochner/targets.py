@@ -48,6 +48,7 @@ class Target:
             )
         continuous = recognised == "continuous"
         if kind == "regression" or (kind == "auto" and continuous):
+            _check_numbers(y)
             return cls(None)
         if continuous:
             raise ValueError(
@@ -123,6 +124,15 @@ class Target:
         ]
 
 
+def _check_numbers(y: Any) -> None:
+    try:
+        np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"target='regression' needs numbers, but y holds {np.ravel(y)[0]!s}."
+        ) from None
+
+
 def _scaled(values: Float) -> Float:
     largest = np.abs(values).max()
     if not largest > 0:
@@ -139,6 +149,8 @@ def check_labels(y: Any, n_rows: float) -> NDArray[Any]:
     if is_device(y):
         y = to_numpy(y)
     y = column_or_1d(y, warn=True)
+    if not len(y):
+        raise ValueError("y is empty: one label per row is needed.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity.")
     if n_rows == n_rows and len(y) != n_rows:
