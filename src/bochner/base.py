@@ -11,12 +11,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.engine.places import (
-    all_finite,
     as_float,
+    check_entries,
+    float_dtype,
     is_dask,
     is_dask_table,
     is_device,
     is_real,
+    largest_squared,
     without_half,
 )
 from bochner.engine.rowwise import map_rows
@@ -67,13 +69,26 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         :mod:`bochner.engine.places`, dense or CSR, and finite. NumPy arrays, tables and sparse
         matrices go through scikit-learn's own checks. Arrays on a device and dask arrays are
         checked for the same mistakes in place; the finiteness of a dask array is checked block
-        by block when it is computed.
+        by block when it is computed. A fit begins here: until it has ended the map is not fitted.
         """
+        if reset:
+            vars(self).pop(self._learned, None)
         if is_dask(X) or is_device(X):
             X = self._check_elsewhere(X, reset=reset)
-            return map_rows(_finite, X, X.shape[1], meta=getattr(X, "_meta", None))
+            largest = self._largest_entry(float_dtype(X), reset=reset)
+            meta = getattr(X, "_meta", None)
+            return map_rows(_checked, X, X.shape[1], meta=meta, largest=largest)
         floats = [np.float64, np.float32]
-        return validate_data(self, without_half(X), accept_sparse="csr", dtype=floats, reset=reset)
+        X = validate_data(self, without_half(X), accept_sparse="csr", dtype=floats, reset=reset)
+        check_entries(X, self._largest_entry(X.dtype, reset=reset))
+        return X
+
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        """How large entries of rows may be, in `fit` (`reset`) or later.
+
+        By default so that sums of their squares do not overflow in float64.
+        """
+        return largest_squared(np.float64)
 
     def _check_elsewhere(self, X: Any, *, reset: bool) -> Any:
         """Check the kind and shape of rows that are not on the host; a table becomes an array."""
@@ -131,7 +146,6 @@ def n_pairs(n_components: int, otherwise: str = "") -> int:
     return n_components // 2
 
 
-def _finite(rows: Any) -> Any:
-    if not all_finite(rows):
-        raise ValueError("Input X contains NaN or infinity.")
+def _checked(rows: Any, largest: float) -> Any:
+    check_entries(rows, largest)
     return as_float(rows)

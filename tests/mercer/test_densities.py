@@ -22,6 +22,7 @@ OTHERS = ["mixture", "weighted-mixture", "marginals"]
 
 class MixtureCase(FeatureMapCase):
     unit_norm = False
+    refuses_huge = ("fit",)
 
     def test_the_seed_decides(self):
         fitted, X = self.fitted()
@@ -52,6 +53,7 @@ class TestNormalizedMixture(MixtureCase):
 class TestMarginals(FeatureMapCase):
     estimator = MercerFeatures(n_components=20, density="marginals", kernel="laplacian")
     unit_norm = False
+    refuses_huge = ("fit",)
 
     def test_the_seed_decides(self):
         fitted, X = self.fitted()

@@ -279,10 +279,31 @@ def on_device(X: Any, device: str) -> Any:
     return torch.as_tensor(X, dtype=torch.float32, device=device)
 
 
-def all_finite(X: Any) -> bool:
-    """Whether there is neither NaN nor infinity in an array that is not lazy."""
-    if "float" not in _name(X.dtype):
-        return True
+def largest_squared(dtype: Any) -> float:
+    """What can be squared and summed without overflow, with room for the number of entries."""
+    return 1e15 if np.dtype(dtype) == np.float32 else 1e150
+
+
+def check_entries(X: Any, largest: float = np.inf) -> None:
+    """A ValueError where an array that is not lazy holds NaN, infinity, or more than `largest`."""
+    if "float" not in _name(X.dtype) or 0 in X.shape:
+        return
     values = X.data if sparse.issparse(X) else X
     xp = namespace(values)
-    return bool(xp.all(xp.isfinite(values)))
+    limit = min(largest, float(xp.finfo(values.dtype).max))
+    if _all_within(values, limit, xp):
+        return
+    if not bool(xp.all(xp.isfinite(values))):
+        raise ValueError("Input X contains NaN or infinity.")
+    raise ValueError(
+        f"Input X contains values too large to compute with, up to "
+        f"{float(xp.max(xp.abs(values))):.3g} in size, where at most {limit:g} is accepted: "
+        "squares would overflow. Scale the columns first, for example with MaxAbsScaler."
+    )
+
+
+def _all_within(values: Any, limit: float, xp: Any) -> bool:
+    if is_host(values):  # without a copy
+        ends = values.max(initial=0), values.min(initial=0)
+        return bool(ends[0] <= limit and ends[1] >= -limit)  # NaN is neither
+    return bool(xp.all(xp.abs(values) <= limit))

@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import SupervisedFeatureMap
-from bochner.engine.places import convert, dense, float_dtype, is_host, result_dtype, to_numpy
+from bochner.engine.places import (
+    convert,
+    dense,
+    float_dtype,
+    is_host,
+    largest_squared,
+    result_dtype,
+    to_numpy,
+)
 from bochner.engine.rowwise import concat_columns, map_rows, with_known_lengths
 from bochner.engine.summaries import take_rows
 from bochner.fourier.alignment import landmark_losses
@@ -106,7 +114,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     (1797, 20)
     """
 
-    _learned: ClassVar[str] = "landmarks_"
+    _learned: ClassVar[str] = "_coefficients"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
@@ -120,6 +128,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
+
+    _candidates: Candidates
+    _coefficients: NDArray[np.complex128] | None  # None for the plain kernel
 
     def __init__(
         self,
@@ -171,6 +182,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         self.classes_ = target.classes
         self._place_landmarks(X, y, target, random_state)
         if self.posterior is None:
+            self._coefficients = None
             return self
         self._candidates = Candidates(
             self.kernel_,
@@ -182,11 +194,15 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         self._learn(X, y, target)
         return self
 
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        """Distances of float32 rows are float32, and so are their squares."""
+        return largest_squared(dtype)
+
     def _features(self, X: Any) -> Any:
-        if self.posterior is None:
+        c, options = self._coefficients, self._engine_options()
+        if c is None:
             return map_rows(self._kernel_values, X, self._n_features_out)
-        options = self._engine_options()
-        size, c = self.n_frequencies, self._coefficients
+        size = self._candidates.multiple
         return concat_columns(
             [
                 engine.grouped_waves(X, W, c[block], size, **options)
@@ -213,7 +229,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             One for each landmark.
         """
         check_is_fitted(self)
-        if self.posterior is None:
+        if self._coefficients is None:
             raise ConditionsNotMet("posterior=None learns nothing; there is no bound.")
         if isinstance(self.landmarks, str) and self.landmarks == "kmeans":
             raise ConditionsNotMet(
@@ -301,7 +317,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
         )
         self.posterior_ = gibbs_posterior(self.losses_, self.beta, len(y))
-        self._coefficients = (self.posterior_ * at_landmark).ravel()
+        self._coefficients = (self.posterior_ * at_landmark).ravel()  # the last: it is fitted
 
     def _kernel_values(self, X: Any) -> Any:
         """The kernel itself, computed on the host."""

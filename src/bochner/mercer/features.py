@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.base import FeatureMap
-from bochner.engine.places import dense
+from bochner.engine.places import dense, largest_squared
 from bochner.engine.summaries import sample_rows
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import SpectralKernel, StandardKernel
@@ -200,6 +200,7 @@ class MercerFeatures(FeatureMap):
 
     _moments: Moments
     _plan: Plan
+    _normalize: bool
     kernel_: Any
     eigenvalues_: NDArray[np.float64]
     orders_: list[Any]
@@ -281,8 +282,14 @@ class MercerFeatures(FeatureMap):
             self.kernel_ = self._resolve_kernel(X, random_state)
         return self._choose_features(X, random_state)
 
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        """Any size once there is a density: features of rows far out vanish."""
+        return (
+            largest_squared(np.float64) ** 0.5 if reset else np.inf
+        )  # fit looks at fourth powers
+
     def _features(self, X: Any) -> Any:
-        return plan_features(X, self._plan, normalize=self.normalize, **self._engine_options())
+        return plan_features(X, self._plan, normalize=self._normalize, **self._engine_options())
 
     def residual(self, X: Any) -> Any:
         r"""What the features miss of every row: :math:`r(x) = 1 - |\varphi(x)|^2 \ge 0`.
@@ -302,12 +309,12 @@ class MercerFeatures(FeatureMap):
         array of shape (n,)
             In float64 where there is float64; of the same kind as `X`.
         """
-        if self.normalize:
+        check_is_fitted(self)
+        if self._normalize:
             raise ValueError(
                 "normalize=True gives rows of length one, which say nothing of the error: fit "
                 "with normalize=False for residuals."
             )
-        check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
         return plan_residuals(X, self._plan, **self._engine_options())
 
@@ -367,9 +374,9 @@ class MercerFeatures(FeatureMap):
         return self
 
     def _store_plan(self, plan: Plan) -> None:
-        self._plan = plan
-        self.eigenvalues_ = np.exp(plan.log_values)
+        self._plan, self._normalize = plan, self.normalize
         self.orders_ = plan.orders()
+        self.eigenvalues_ = np.exp(plan.log_values)
 
     def _warn(self, cut: tuple[int, int | None] | None) -> None:
         if self._plan.width < self.n_components:

@@ -176,6 +176,8 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
     True
     """
 
+    _learned: ClassVar[str] = "weights_"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: SHARED_CONSTRAINTS[name] for name in ("n_jobs", "memory_budget", "random_state")},
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -196,6 +198,8 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
     weights_: Float
     duality_gap_: float | None
     _scales: Float
+    _harmonics: bool
+    _normalize: bool
 
     def __init__(
         self,
@@ -252,6 +256,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         random_state = check_random_state(self.random_state)
         if is_dask(X):
             X, y = _on_host(X, y, random_state)
+        self._harmonics, self._normalize = self._uses_harmonics(), self.normalize
         self.classes_ = target.classes
         self.max_degree_ = self._degree()
         player = make_player(
@@ -267,6 +272,9 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         self._play(self._family(X, random_state), player)
         return self
 
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        return np.inf  # rows are divided by their largest entry before anything else
+
     def _features(self, X: Any) -> Any:
         return map_rows(self._map, X, self._n_features_out, n_threads=self._n_threads())
 
@@ -281,7 +289,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
 
     def _degree(self) -> int:
         d = self.n_features_in_
-        if not self._uses_harmonics():
+        if not self._harmonics:
             return _ZONAL_DEGREE if self.max_degree == "auto" else int(self.max_degree)
         if self.max_degree == "auto":
             degree = largest_degree(d, self.budget)
@@ -302,7 +310,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
 
     def _family(self, X: Any, random_state: RandomState) -> HarmonicFamily | ZonalFamily:
         rows = self._unit_rows(X)
-        if self._uses_harmonics():
+        if self._harmonics:
             orders = harmonic_orders(self.n_features_in_, self.max_degree_)
             return HarmonicFamily(rows, orders, **self._engine_options())
         return ZonalFamily(rows, self.max_degree_, random_state, **self._engine_options())
@@ -339,23 +347,24 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self.weights_, self.n_iter_ = counts / counts.sum(), len(functions)
+        weights, self.n_iter_ = counts / counts.sum(), len(functions)
         for name, value in family.describe(chosen).items():
             setattr(self, name, value)
         rounds, of_each = record.arrays(), np.array(sizes[: len(functions)])
         self.history_, self.duality_gap_ = {"potential": rounds["potential"]}, None
         if self.classes_ is None:
             self.history_["squared_residual"] = of_each
-            return
-        self.history_ |= {"dual_sum": of_each, "value": rounds["value"]}
-        if isinstance(player, GradientMargin) and not record.interrupted:
-            features = family.values(chosen) * np.sqrt(self.weights_)
-            upper = hinge_optimum(features, player.signs, player.C)
-            self.duality_gap_ = upper - float(rounds["value"].max())
+        else:
+            self.history_ |= {"dual_sum": of_each, "value": rounds["value"]}
+            if isinstance(player, GradientMargin) and not record.interrupted:
+                features = family.values(chosen) * np.sqrt(weights)
+                upper = hinge_optimum(features, player.signs, player.C)
+                self.duality_gap_ = upper - float(rounds["value"].max())
+        self.weights_ = weights
 
     def _unit_rows(self, X: Any, first: int = 0) -> Any:
-        dtype = wide_dtype(X) if self._uses_harmonics() else result_dtype(X)
-        return unit_rows(X, dtype, normalize=self.normalize, first=first)
+        dtype = wide_dtype(X) if self._harmonics else result_dtype(X)
+        return unit_rows(X, dtype, normalize=self._normalize, first=first)
 
     def _map(self, X: Any, n_threads: int | None) -> Any:
         """The functions on rows that are not lazy."""
@@ -365,7 +374,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
 
         def of_block(block: slice) -> Any:
             rows = self._unit_rows(X[block, :], block.start)
-            if self._uses_harmonics():
+            if self._harmonics:
                 values = harmonics_at(rows, self.orders_, **options)
             else:
                 values = zonal_functions(rows, self.directions_, self.degrees_, **options)

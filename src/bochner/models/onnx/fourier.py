@@ -37,13 +37,13 @@ def write_rbf_sampler(graph: Graph, x: str, model: Any) -> str:
 
 def write_landmarks(graph: Graph, x: str, model: Any) -> str:
     """The plain kernel, or for each landmark a sum of waves with coefficients of its own."""
-    if model.posterior is None:
+    if model._coefficients is None:
         return _plain_similarities(graph, x, model)
     W = np.hstack([block for _, block in model._candidates.blocks(graph.dtype)])
     c, phases = model._coefficients, graph.product(x, W)
     cosines, sines = graph("Cos", phases), graph("Sin", phases)
     waves = graph("Add", graph.times(cosines, c.real), graph.times(sines, c.imag))
-    size = int(model.n_frequencies)
+    size = int(model._candidates.multiple)
     groups = graph("Reshape", waves, graph.integers([-1, len(c) // size, size]))
     return graph.sum(groups, axis=2, keepdims=False)
 

@@ -13,10 +13,10 @@ from bochner.models.onnx.graph import Graph, in_float64
 
 @in_float64
 def write_harmonic(graph: Graph, x: str, model: Any) -> str:
-    if model.normalize:
+    if model._normalize:
         largest = graph("ReduceMax", graph("Abs", x), graph.integers([1]), keepdims=1)
         x = graph.unit_rows(graph("Div", x, largest))
-    if hasattr(model, "orders_"):
+    if model._harmonics:
         values = _harmonics(graph, x, model.orders_)
     else:
         values = _zonal(graph, x, model.directions_, model.degrees_)
