@@ -246,6 +246,52 @@ class FeatureMapCase:
         with pytest.raises(ValueError, match="feature names"):
             fitted.transform(table.rename(columns={"c0": "other"}))
 
+    def test_dask_tables(self):
+        """With nullable columns, an empty partition and lengths that nobody has counted."""
+        dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+        X, y = self.data()
+        table = pd.DataFrame(X, columns=list("abcdef")).astype("Float64")
+        parts = [table[:50], table[:0], table[50:]]
+        lazy = dd.from_map(lambda part: part, parts, meta=table[:0])
+        expected = self.make().fit(X, y).transform(X)
+        refitted = self.make().fit(lazy, y)
+        assert list(refitted.feature_names_in_) == list("abcdef")
+        result = on_host(refitted.transform(lazy))
+        assert result.shape == expected.shape
+        if "dask" in self.fit_agrees:
+            np.testing.assert_allclose(result, expected, atol=1e-9)
+        missing = lazy.mask(lazy == X[3, 1])
+        with pytest.raises(ValueError, match="NaN"):
+            on_host(refitted.transform(missing))
+
+    def test_a_second_device(self):
+        xp = pytest.importorskip("array_api_strict")
+        fitted, X = self.fitted()
+        there = xp.asarray(X, device=xp.Device("device1"))
+        result, expected = fitted.transform(there), fitted.transform(X)
+        assert result.device == there.device
+        np.testing.assert_allclose(on_host(result), expected, atol=1e-12)
+        refitted = self.make().fit(there, self.data()[1])
+        if "strict" in self.fit_agrees:
+            np.testing.assert_allclose(on_host(refitted.transform(there)), expected, atol=1e-9)
+
+    @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+    @pytest.mark.parametrize("layout", ["csr", "coo"])
+    def test_sparse_tensors_are_refused(self, layout):
+        fitted, X = self.fitted()
+        tensor = PLACES["torch"](X)
+        tensor = tensor.to_sparse_csr() if layout == "csr" else tensor.to_sparse()
+        for action in (fitted.transform, lambda rows: self.make().fit(rows, self.data()[1])):
+            with pytest.raises(ValueError, match=r"sparse PyTorch tensor .* X.to_dense\(\)"):
+                action(tensor)
+
+    def test_tables_of_dask_arrays_are_refused(self):
+        """They would collect all rows without a word."""
+        fitted, X = self.fitted()
+        fitted.set_output(transform="pandas")
+        with pytest.raises(ValueError, match="would collect all rows of a dask array"):
+            fitted.transform(PLACES["dask"](X))
+
     @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict", "dask"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_not_a_number_is_refused(self, place, bad):

@@ -8,17 +8,20 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.engine.places import (
     as_float,
     check_entries,
+    check_layout,
     float_dtype,
     is_dask,
     is_dask_table,
     is_device,
     is_real,
     largest_squared,
+    table_as_array,
     without_half,
 )
 from bochner.engine.rowwise import map_rows
@@ -56,6 +59,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             float16, float64 for integers); lazy when `X` is a dask array.
         """
         check_is_fitted(self)
+        container = _get_output_config("transform", self)["dense"]
+        if is_dask(X) and container != "default":
+            raise ValueError(
+                f"set_output(transform={container!r}) would collect all rows of a dask array in "
+                "memory: use transform='default', which gives a lazy dask array."
+            )
         return self._features(self._validate_rows(X, reset=False))
 
     def _features(self, X: Any) -> Any:
@@ -94,7 +103,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Check the kind and shape of rows that are not on the host; a table becomes an array."""
         named = X
         if is_dask_table(X):
-            named, X = X._meta, X.to_dask_array()
+            named, X = X._meta, table_as_array(X)
+        check_layout(X)
         kind = "a dask array" if is_dask(X) else "an array"
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {kind} with {X.ndim} dimensions.")

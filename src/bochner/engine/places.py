@@ -93,6 +93,7 @@ def on_cuda(X: Any) -> bool:
 
 def place_of(X: Any) -> Place:
     """Where `X` is, by the first table above."""
+    check_layout(X)
     if is_host(X):
         return "host"
     if is_dask(X):
@@ -103,6 +104,26 @@ def place_of(X: Any) -> Place:
         "X must be a NumPy array, a SciPy sparse matrix, an array-API array such as a "
         f"PyTorch tensor, or a dask array, got {type(X).__name__}."
     )
+
+
+def check_layout(X: Any) -> None:
+    """A ValueError for a sparse PyTorch tensor: its few operations are not enough."""
+    if is_torch(X) and str(X.layout) != "torch.strided":
+        raise ValueError(
+            f"X is a sparse PyTorch tensor ({X.layout}), which is not supported: give "
+            "X.to_dense(), or a SciPy sparse matrix."
+        )
+
+
+def table_as_array(X: Any) -> Any:
+    """A dask dataframe as a dask array; nullable numbers become floats, with NaN where missing."""
+    kinds = {name: getattr(dtype, "numpy_dtype", None) for name, dtype in X.dtypes.items()}
+    floats = {
+        name: dtype if dtype.kind == "f" else np.dtype(np.float64)
+        for name, dtype in kinds.items()
+        if dtype is not None and dtype.kind in "fiub"
+    }
+    return (X.astype(floats) if floats else X).to_dask_array()
 
 
 def namespace(X: Any) -> Any:
@@ -264,6 +285,9 @@ def to_numpy(X: Any) -> NDArray[Any]:
         X = X.float() if _name(X.dtype) == "bfloat16" else X
     elif _library(X) == "cupy":
         X = X.get()
+    elif is_device(X):  # which NumPy can read on the default device of its library
+        default = namespace(X).__array_namespace_info__().default_device()
+        X = X if device_of(X) == default else X.to_device(default)
     return np.asarray(X)
 
 

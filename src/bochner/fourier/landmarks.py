@@ -23,6 +23,7 @@ from bochner.engine.places import (
     largest_squared,
     result_dtype,
     to_numpy,
+    zeros,
 )
 from bochner.engine.rowwise import concat_columns, map_rows, with_known_lengths
 from bochner.engine.summaries import take_rows
@@ -321,6 +322,8 @@ class LandmarkSimilarities(SupervisedFeatureMap):
 
     def _kernel_values(self, X: Any) -> Any:
         """The kernel itself, computed on the host."""
+        if X.shape[0] == 0:  # a block of a dask array, which scikit-learn's kernels refuse
+            return zeros((0, self._n_features_out), X, result_dtype(X))
         dtype = float_dtype(X)
         rows = X if is_host(X) else to_numpy(X)
         return convert(self.kernel_(rows, self.landmarks_.astype(dtype)), X, result_dtype(X))

@@ -201,7 +201,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         if self.support == "continuous":
             if sample_weight is not None:
                 raise ValueError("sample_weight needs support='candidates'.")
-            self._sample_continuous(X, y)
+            self._sample_continuous(with_known_lengths(X), y)
             return self
         self._add_rows(X, y, sample_weight)
         return self._choose()

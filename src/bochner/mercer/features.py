@@ -284,9 +284,9 @@ class MercerFeatures(FeatureMap):
 
     def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
         """Any size once there is a density: features of rows far out vanish."""
-        return (
-            largest_squared(np.float64) ** 0.5 if reset else np.inf
-        )  # fit looks at fourth powers
+        if reset:
+            return largest_squared(np.float64) ** 0.5  # of fourth powers
+        return np.inf
 
     def _features(self, X: Any) -> Any:
         return plan_features(X, self._plan, normalize=self._normalize, **self._engine_options())
