@@ -24,7 +24,7 @@ from bochner.engine.places import (
     table_as_array,
     without_half,
 )
-from bochner.engine.rowwise import map_rows
+from bochner.engine.rowwise import map_rows, with_known_lengths
 from bochner.targets import Target, TargetKind, check_labels
 
 
@@ -141,9 +141,16 @@ class SupervisedFeatureMap(FeatureMap):
         self, X: Any, y: Any, *, reset: bool = True
     ) -> tuple[Any, NDArray[Any], Target]:
         """Rows, one label for each, and what kind of labels these are."""
-        X = self._validate_rows(X, reset=reset)
+        X = with_known_lengths(self._validate_rows(X, reset=reset))
         y = check_labels(y, X.shape[0])
         return X, y, Target.of(y, self.target)
+
+
+def subtask_done(context: Any, estimator: Any, name: str) -> bool | None:
+    """Tell scikit-learn's callbacks of a step of a fit; True where one asks to stop."""
+    task = context.subcontext(task_name=name).call_on_fit_task_begin(estimator=estimator)
+    stop: bool | None = task.call_on_fit_task_end(estimator=estimator)
+    return stop
 
 
 def n_pairs(n_components: int, otherwise: str = "") -> int:

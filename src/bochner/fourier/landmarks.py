@@ -25,7 +25,7 @@ from bochner.engine.places import (
     to_numpy,
     zeros,
 )
-from bochner.engine.rowwise import concat_columns, map_rows, with_known_lengths
+from bochner.engine.rowwise import concat_columns, map_rows
 from bochner.engine.summaries import take_rows
 from bochner.fourier.alignment import landmark_losses
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
@@ -177,7 +177,6 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         """
         X, y, target = self._validate_labelled(X, y)
         self._n_rows = len(y)
-        X = with_known_lengths(X)
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
         self.classes_ = target.classes

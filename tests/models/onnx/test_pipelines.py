@@ -157,6 +157,14 @@ def test_rest_directions_and_shells_of_many_columns():
     np.testing.assert_allclose(found, learned.transform(wide), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["harmonics", "zonal"])
+def test_zero_rows_have_no_place_on_the_sphere(name):
+    learned = MAPS[name].fit(X, LABELS)
+    (found,) = run(to_onnx(learned, X), np.zeros((2, 4)))
+    np.testing.assert_array_equal(found, learned.transform(np.zeros((2, 4))))
+    np.testing.assert_array_equal(found, 0)
+
+
 def test_rows_far_out_are_zero_not_nan():
     learned = mercer()
     with warnings.catch_warnings():
