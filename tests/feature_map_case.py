@@ -322,8 +322,10 @@ class FeatureMapCase:
 
     def test_text_is_refused(self):
         _, y = self.data()
-        with pytest.raises(ValueError, match="could not convert string to float"):
-            self.make().fit([["a", "b"]] * len(y), y)
+        text = [["a", "b"]] * len(y)
+        for wrong in (text, np.array(text), np.array(text, object), np.array(text, bytes)):
+            with pytest.raises(ValueError, match=r"X must hold numbers.* to float: b?'a'\. "):
+                self.make().fit(wrong, y)
 
     @pytest.mark.parametrize("dtype", [np.int32, np.bool_, np.uint8])
     def test_integers_count_as_float64(self, dtype):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,7 +89,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             meta = getattr(X, "_meta", None)
             return map_rows(_checked, X, X.shape[1], meta=meta, largest=largest)
         floats = [np.float64, np.float32]
-        X = validate_data(self, without_half(X), accept_sparse="csr", dtype=floats, reset=reset)
+        options = {"accept_sparse": "csr", "dtype": floats, "reset": reset}
+        try:
+            X = validate_data(self, without_half(X), **options)
+        except ValueError as error:
+            raise _about_text(error) from error
         check_entries(X, self._largest_entry(X.dtype, reset=reset))
         return X
 
@@ -161,6 +166,18 @@ def n_pairs(n_components: int, otherwise: str = "") -> int:
             f"sine.{otherwise}"
         )
     return n_components // 2
+
+
+def _about_text(error: ValueError) -> ValueError:
+    """What scikit-learn says of text, in terms of `X` and without NumPy's names of types."""
+    said, _, found = str(error).partition("could not convert string to float: ")
+    if said or not found:
+        return error
+    value = re.sub(r"^np\.(?:str|bytes)_\((.*)\)$", r"\1", found)
+    return ValueError(
+        f"X must hold numbers, but holds text: could not convert string to float: {value}. Encode "
+        "such columns first, for example with OneHotEncoder."
+    )
 
 
 def _checked(rows: Any, largest: float) -> Any:

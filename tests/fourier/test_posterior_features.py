@@ -299,3 +299,11 @@ def test_a_callback_may_end_the_chains(monkeypatch):
     learned = PosteriorFourierFeatures(n_components=4, support="continuous", random_state=0)
     assert learned.set_callbacks(watch).fit(X, y).frequencies_.shape == (2, 2)
     assert watch.tasks == ["step"] * 2 + ["fit"]
+
+
+def test_weights_that_leave_nothing_to_compare():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    learned = PosteriorFourierFeatures(n_components=4, n_candidates=10)
+    for weights in (np.eye(40)[0], np.full(40, 1e300)):
+        with pytest.raises(ValueError, match="two rows whose sample_weight is above zero"):
+            learned.fit(X, y, sample_weight=weights)

@@ -387,3 +387,11 @@ def test_estimator_holds_no_rows():
     fitted = MarginFourierFeatures(**SMALL).fit(X, y)
     arrays = [v for v in vars(fitted).values() if isinstance(v, np.ndarray)]
     assert sum(a.size for a in arrays if a.shape[:1] == (300,)) == 300  # the dual weights
+
+
+def test_the_margin_of_an_optimum_below_zero():
+    """Which rounding makes of zero: no warning, and a margin without limit."""
+    fitted = MarginFourierFeatures()
+    rounds = {"share": np.ones(3), "objective": np.array([1e-20, -1e-20, np.nan])}
+    fitted._store_history(rounds | {"value": np.zeros(3)}, None)
+    np.testing.assert_array_equal(fitted.history_["margin"][1:], [np.inf, np.nan])

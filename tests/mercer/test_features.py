@@ -252,6 +252,14 @@ class TestEdges:
         fitted = fitted.set_params(normalize=True).fit(X)
         np.testing.assert_allclose(np.linalg.norm(fitted.transform(far), axis=1), 1, rtol=1e-5)
 
+    @pytest.mark.parametrize("density", ["gaussian", "mixture", "weighted-mixture"])
+    def test_a_covariance_that_no_memory_holds(self, density):
+        X = sparse.random(50, 100_000, 0.001, format="csr", random_state=0)
+        with pytest.raises(ValueError, match="X has 100000 of them, at most 32768 are accepted"):
+            MercerFeatures(density=density).fit(X)
+        with pytest.raises(ValueError, match="at most 32768"):
+            MercerFeatures().partial_fit(X)
+
     def test_sparse_rows_far_from_the_origin(self, rng):
         X = rng.normal(size=(80, 3)) * [3, 2, 1] + 1000
         fitted = MercerFeatures(n_components=20, gamma=0.05).fit(sparse.csr_matrix(X))

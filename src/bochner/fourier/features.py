@@ -36,7 +36,8 @@ class FourierFeatures(FeatureMap):
     Parameters
     ----------
     n_components : int, default=100
-        Number of output columns. Must be even when `paired`.
+        Number of output columns. Must be even when `paired`: a cosine without its sine would make
+        the length of a row of features, and the kernel of a row with itself, depend on the row.
     kernel : {"gaussian", "laplacian", "cauchy", "matern"} or kernel object, default="gaussian"
         The kernel; ``"rbf"`` is another name of the Gaussian. Objects are those of
         :mod:`bochner.kernels`, or your own with ``sample(n, d, random_state)`` and ``__call__``.

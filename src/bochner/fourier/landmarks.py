@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from bochner import engine
 from bochner.base import SupervisedFeatureMap
 from bochner.engine.places import (
+    check_entries,
     convert,
     dense,
     float_dtype,
@@ -273,6 +274,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         given = self.landmarks
         points, labels = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
         points = check_array(points, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_entries(points, self._largest_entry(points.dtype, reset=True))
         if points.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"landmarks have {points.shape[1]} columns, but X has {self.n_features_in_}."
@@ -286,6 +288,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             return points, None
         labels = check_labels(labels, points.shape[0])
         if target.classes is None:
+            Target.of(labels, "regression")  # raises for text
             return points, labels
         target.indices(labels)  # raises for a class that y does not hold
         order = np.argsort(labels, kind="stable")

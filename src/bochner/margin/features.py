@@ -401,7 +401,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         if before is not None:
             history = {name: np.r_[before[name], values] for name, values in history.items()}
         with np.errstate(divide="ignore"):  # an optimum of zero: nothing is lost at any margin
-            history["margin"] = (2 * history["objective"]) ** -0.5
+            history["margin"] = (2 * np.maximum(history["objective"], 0)) ** -0.5
         history["gap"] = history["objective"] - np.maximum.accumulate(history["value"])
         self.history_, self.n_iter_ = history, len(history["gap"])
         self.duality_gap_ = float(history["gap"][-1])

@@ -30,6 +30,7 @@ from bochner.mercer.plan import Plan
 _POOL = 4  # candidates for each feature, of which rerank takes the best
 _RERANK_ROWS = 4096
 _MASS_ROWS = 1000
+_MOST_COLUMNS = 2**15  # whose covariance has eight gigabytes
 _DENSITY_ROWS = 20_000  # that mixtures and quantiles are fitted to
 
 
@@ -149,9 +150,9 @@ class MercerFeatures(FeatureMap):
 
     Notes
     -----
-    `fit` needs the covariance, of the square of the number of columns of X, and its
-    eigenvectors. `transform` costs one multiplication per feature, after a product with the axes
-    that are used. Axes of little variance that only order 0 is taken of share one ratio of
+    `fit` needs the covariance, of the square of the number of columns of X (at most 32768, but for
+    ``density="marginals"``), and its eigenvectors. `transform` costs one multiplication per
+    feature, after a product with the axes that are used. Axes of little variance that only order 0 is taken of share one ratio of
     eigenvalues where this costs less than 1e-5 of the captured mass.
 
     `transform` returns what it is given: NumPy and sparse rows give a dense NumPy array, a
@@ -248,6 +249,7 @@ class MercerFeatures(FeatureMap):
         self
         """
         X = self._validate_rows(X, reset=True)
+        self._check_columns()
         random_state = check_random_state(self.random_state)
         if self.density != "gaussian":
             return self._fit_rows(X, random_state)
@@ -276,11 +278,22 @@ class MercerFeatures(FeatureMap):
         """
         first = not hasattr(self, "_moments")
         X = self._validate_rows(X, reset=first)
+        self._check_columns()
         random_state = check_random_state(self.random_state)
         self._moments = moments(X) if first else self._moments.merge(moments(X))
         if first or self.gamma != "median":
             self.kernel_ = self._resolve_kernel(X, random_state)
         return self._choose_features(X, random_state)
+
+    def _check_columns(self) -> None:
+        """Refuse what would not fit in memory, before it is asked for."""
+        d = self.n_features_in_
+        if d > _MOST_COLUMNS and self.density != "marginals":
+            raise ValueError(
+                f"density={self.density!r} needs the covariance of the columns: X has {d} of "
+                f"them, at most {_MOST_COLUMNS} are accepted. Reduce them first, for example with "
+                "TruncatedSVD, or use FourierFeatures."
+            )
 
     def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
         """Any size once there is a density: features of rows far out vanish."""

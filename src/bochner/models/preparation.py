@@ -197,9 +197,17 @@ def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
     if sparse.issparse(X):
         return MaxAbsScaler()
     if not hasattr(X, "iloc"):
+        _check_varies(X)
         fill, scale = _fill_and_scale()
         return Pipeline([fill, ("vary", VarianceThreshold()), scale])
     return _prepare_columns(X)
+
+
+def _check_varies(X: Any) -> None:
+    """A ValueError where no column says anything: none varies, and none has gaps in some rows."""
+    X = np.asarray(X)
+    if X.ndim == 2 and X.size and bool((X[:1] == X).all()):
+        raise ValueError("all rows of X are equal: there is nothing to learn from them.")
 
 
 def _fill_and_scale() -> list[tuple[str, Any]]:
