@@ -152,8 +152,9 @@ class MercerFeatures(FeatureMap):
     -----
     `fit` needs the covariance, of the square of the number of columns of X (at most 32768, but for
     ``density="marginals"``), and its eigenvectors. `transform` costs one multiplication per
-    feature, after a product with the axes that are used. Axes of little variance that only order 0 is taken of share one ratio of
-    eigenvalues where this costs less than 1e-5 of the captured mass.
+    feature, after a product with the axes that are used. Axes of little variance that only order 0
+    is taken of share one ratio of eigenvalues where this costs less than 1e-5 of the captured
+    mass.
 
     `transform` returns what it is given: NumPy and sparse rows give a dense NumPy array, a
     PyTorch or CuPy array one on the same device, a dask array a lazy dask array.
