@@ -82,7 +82,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         by block when it is computed. A fit begins here: until it has ended the map is not fitted.
         """
         if reset:
-            vars(self).pop(self._learned, None)
+            self.__dict__.pop(self._learned, None)
         if is_dask(X) or is_device(X):
             X = self._check_elsewhere(X, reset=reset)
             largest = self._largest_entry(float_dtype(X), reset=reset)

@@ -320,7 +320,8 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
         )
         self.posterior_ = gibbs_posterior(self.losses_, self.beta, len(y))
-        self._coefficients = (self.posterior_ * at_landmark).ravel()  # the last: it is fitted
+        coefficients: NDArray[np.complex128] = self.posterior_ * at_landmark
+        self._coefficients = coefficients.ravel()  # the last: it is fitted
 
     def _kernel_values(self, X: Any) -> Any:
         """The kernel itself, computed on the host."""

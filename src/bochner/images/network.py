@@ -252,7 +252,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         -------
         self
         """
-        vars(self).pop(self._learned, None)
+        self.__dict__.pop(self._learned, None)
         layers = resolve_layers(self.layers)
         check_approximation(self.approximation)
         X, shape = self._validate_images(X, reset=True)
