@@ -320,7 +320,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
         )
         self.posterior_ = gibbs_posterior(self.losses_, self.beta, len(y))
-        coefficients: NDArray[np.complex128] = self.posterior_ * at_landmark
+        coefficients = np.asarray(self.posterior_ * at_landmark, np.complex128)
         self._coefficients = coefficients.ravel()  # the last: it is fitted
 
     def _kernel_values(self, X: Any) -> Any:
