@@ -40,6 +40,7 @@ class Target:
     @classmethod
     def of(cls, y: Any, kind: TargetKind = "auto") -> Target:
         """Recognise the target, as scikit-learn does; `kind` overrules it."""
+        y = np.asarray(y)
         with np.errstate(invalid="ignore"):  # it tries integers, which huge numbers are not
             recognised = type_of_target(y, input_name="y")
         if recognised not in ("binary", "multiclass", "continuous"):
@@ -47,6 +48,11 @@ class Target:
                 f"Unknown label type: y must hold one label or number per row, got {recognised}."
             )
         continuous = recognised == "continuous"
+        if kind == "regression" and y.dtype.kind not in "fiub":
+            raise ValueError(
+                f"target='regression' needs numbers, but y holds {y.dtype} such as {y[0]!s}; use "
+                "target='classification' or 'auto'."
+            )
         if kind == "regression" or (kind == "auto" and continuous):
             _check_numbers(y)
             return cls(None)

@@ -116,6 +116,11 @@ def test_nothing_to_learn_from():
         make_preparation(pd.DataFrame({"same": [1, 1, 1]}))
 
 
+def test_rows_that_do_not_vary():
+    with pytest.raises(ValueError, match="all rows of X are equal"):
+        make_preparation(np.ones((5, 3)))
+
+
 def test_notes(frame):
     notes = " ".join(preparation_notes(frame))
     for expected in (

@@ -198,11 +198,17 @@ def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
     if sparse.issparse(X):
         return MaxAbsScaler()
     if not hasattr(X, "iloc"):
-        if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X)) and not np.isnan(X).any():
-            raise ValueError(f"there is no column to learn from: none of {X.shape[1]} varies.")
+        _check_varies(X)
         fill, scale = _fill_and_scale()
         return Pipeline([fill, ("vary", VarianceThreshold()), scale])
     return _prepare_columns(X)
+
+
+def _check_varies(X: Any) -> None:
+    """A ValueError where no column says anything: none varies, and none has gaps in some rows."""
+    X = np.asarray(X)
+    if X.ndim == 2 and X.size and bool((X[:1] == X).all()):
+        raise ValueError(f"there is no column to learn from: none of {X.shape[1]} varies.")
 
 
 def _fill_and_scale() -> list[tuple[str, Any]]:
