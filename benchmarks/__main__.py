@@ -1,4 +1,7 @@
-"""``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them."""
+"""``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them.
+
+``python -m benchmarks fuzz [N]`` measures nothing: see :mod:`benchmarks.fuzz`.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,10 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
 
 
 def main(names: list[str]) -> None:
+    if names[:1] == ["fuzz"]:
+        from benchmarks.fuzz import fuzz
+
+        sys.exit(min(1, fuzz(names[1:])))
     unknown = [name for name in names if name not in MEASUREMENTS]
     if unknown:
         sys.exit(f"no measurement {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}")

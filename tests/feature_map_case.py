@@ -13,12 +13,59 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 
 from tests.places import PLACES, on_host
 
 # How far a float32 result may be from the float64 one: phases of a few units are known to 5e-7,
 # and columns are of order one.
 SINGLE = 2e-5
+
+# Two values of every parameter of every map; one differs from what was given.
+ANOTHER: dict[str, tuple[Any, Any]] = {
+    "n_components": (2, 4),
+    "kernel": ("cauchy", "laplacian"),
+    "gamma": (0.1, 3.0),
+    "sampling": ("iid", "sobol"),
+    "paired": (False, True),
+    "n_jobs": (1, 2),
+    "memory_budget": (10**6, 10**7),
+    "random_state": (5, 6),
+    "divergence": ("kl", "chi2"),
+    "beta": (0.5, 7.0),
+    "rho": (0.5, 0.7),
+    "mu": (3.0, 4.0),
+    "n_candidates": (7, 8),
+    "draw": ("heaviest", "with_replacement"),
+    "support": ("candidates", "continuous"),
+    "target": ("regression", "auto"),
+    "landmarks": ("kmeans", "random"),
+    "posterior": (None, "kl"),
+    "n_frequencies": (3, 5),
+    "dual_update": ("gradient", "corrective"),
+    "band": (None, 2.0),
+    "damping": (0.1, 0.2),
+    "strength": (1.0, 2.0),
+    "n_peaks": (2, 3),
+    "n_chains": (3, 5),
+    "n_steps": (2, 3),
+    "temperature": (0.5, 1.0),
+    "n_directions": (1, None),
+    "rows_per_round": (10, None),
+    "max_rows": (10, None),
+    "warm_start": (False, True),
+    "functions": ("zonal", "harmonics"),
+    "max_degree": (1, 2),
+    "budget": (20, 30),
+    "step": (0.1, 0.2),
+    "C": (2.0, 3.0),
+    "normalize": (False, True),
+    "verbose": (False, True),
+    "density": ("gaussian", "marginals"),
+    "n_mixture": (2, 3),
+    "rerank": (False, True),
+    "shrinkage": (0.1, None),
+}
 
 
 class FeatureMapCase:
@@ -28,6 +75,8 @@ class FeatureMapCase:
     unit_norm: ClassVar[bool]  # whether |phi(x)| = 1 is promised
     # The places where fitting gives the same map to rounding. (The map itself must work in all.)
     fit_agrees: ClassVar[tuple[str, ...]] = (*PLACES, "float32", "table")
+    # Where entries of 1e200 are refused. (Elsewhere they give finite features.)
+    refuses_huge: ClassVar[tuple[str, ...]] = ("fit", "transform")
 
     def data(self, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
         X, y = make_classification(
@@ -116,6 +165,63 @@ class FeatureMapCase:
         self.fitted(random_state=3)
         np.testing.assert_array_equal(np.random.get_state()[1], before)
 
+    def test_parameters_set_after_fit_do_not_matter(self):
+        fitted, X = self.fitted()
+        expected, norm = fitted.transform(X), getattr(fitted, "squared_norm_limit", None)
+        for name, values in fitted.get_params().items():
+            other = next(value for value in ANOTHER[name] if value != values)
+            fitted.set_params(**{name: other})
+            np.testing.assert_allclose(fitted.transform(X), expected, rtol=0, atol=1e-14)
+            assert len(fitted.get_feature_names_out()) == expected.shape[1]
+            assert getattr(fitted, "squared_norm_limit", None) == norm
+
+    @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict", "dask"])
+    def test_huge_entries_are_refused(self, place):
+        fitted, X = self.fitted()
+        _, y = self.data()
+        huge = PLACES[place](X * 1e200)
+        actions = {
+            "fit": lambda: self.make().fit(huge, y).transform(huge),
+            "transform": lambda: fitted.transform(huge),
+        }
+        for name, action in actions.items():
+            if name in self.refuses_huge:
+                with pytest.raises(ValueError, match="too large to compute with"):
+                    on_host(action())
+            else:
+                assert np.isfinite(on_host(action())).all()
+
+    def test_a_fit_that_does_not_end_leaves_an_unfitted_map(self, monkeypatch):
+        """Interrupted where any attribute is set: not fitted, or fitted as if nothing happened."""
+        X, y = self.data()
+        refitted, _ = self.fitted()
+        expected = refitted.transform(X)
+        kind, names, stop = type(refitted), [], [-1]
+
+        def set_attribute(estimator, name, value):
+            if len(names) == stop[0]:
+                raise KeyboardInterrupt
+            names.append(name)
+            object.__setattr__(estimator, name, value)
+
+        monkeypatch.setattr(kind, "__setattr__", set_attribute)
+        whole = self.make()
+        names.clear()
+        whole.fit(X, y)
+        learned, last = names.index(kind._learned), len(names) - 1
+        for at in {0, learned, last}:
+            for estimator in (self.make(), refitted):
+                names.clear()
+                stop[0] = at
+                with pytest.raises(KeyboardInterrupt):
+                    estimator.fit(X, y)
+                stop[0] = -1
+                if at <= learned:
+                    with pytest.raises(NotFittedError):
+                        estimator.transform(X)
+                else:
+                    np.testing.assert_array_equal(estimator.transform(X), expected)
+
     def test_clone_and_pickle(self):
         fitted, X = self.fitted()
         copy = clone(fitted)
@@ -139,6 +245,52 @@ class FeatureMapCase:
             np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
         with pytest.raises(ValueError, match="feature names"):
             fitted.transform(table.rename(columns={"c0": "other"}))
+
+    def test_dask_tables(self):
+        """With nullable columns, an empty partition and lengths that nobody has counted."""
+        dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+        X, y = self.data()
+        table = pd.DataFrame(X, columns=list("abcdef")).astype("Float64")
+        parts = [table[:50], table[:0], table[50:]]
+        lazy = dd.from_map(lambda part: part, parts, meta=table[:0])
+        expected = self.make().fit(X, y).transform(X)
+        refitted = self.make().fit(lazy, y)
+        assert list(refitted.feature_names_in_) == list("abcdef")
+        result = on_host(refitted.transform(lazy))
+        assert result.shape == expected.shape
+        if "dask" in self.fit_agrees:
+            np.testing.assert_allclose(result, expected, atol=1e-9)
+        missing = lazy.mask(lazy == X[3, 1])
+        with pytest.raises(ValueError, match="NaN"):
+            on_host(refitted.transform(missing))
+
+    def test_a_second_device(self):
+        xp = pytest.importorskip("array_api_strict")
+        fitted, X = self.fitted()
+        there = xp.asarray(X, device=xp.Device("device1"))
+        result, expected = fitted.transform(there), fitted.transform(X)
+        assert result.device == there.device
+        np.testing.assert_allclose(on_host(result), expected, atol=1e-12)
+        refitted = self.make().fit(there, self.data()[1])
+        if "strict" in self.fit_agrees:
+            np.testing.assert_allclose(on_host(refitted.transform(there)), expected, atol=1e-9)
+
+    @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+    @pytest.mark.parametrize("layout", ["csr", "coo"])
+    def test_sparse_tensors_are_refused(self, layout):
+        fitted, X = self.fitted()
+        tensor = PLACES["torch"](X)
+        tensor = tensor.to_sparse_csr() if layout == "csr" else tensor.to_sparse()
+        for action in (fitted.transform, lambda rows: self.make().fit(rows, self.data()[1])):
+            with pytest.raises(ValueError, match=r"sparse PyTorch tensor .* X.to_dense\(\)"):
+                action(tensor)
+
+    def test_tables_of_dask_arrays_are_refused(self):
+        """They would collect all rows without a word."""
+        fitted, X = self.fitted()
+        fitted.set_output(transform="pandas")
+        with pytest.raises(ValueError, match="would collect all rows of a dask array"):
+            fitted.transform(PLACES["dask"](X))
 
     @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict", "dask"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -170,8 +322,10 @@ class FeatureMapCase:
 
     def test_text_is_refused(self):
         _, y = self.data()
-        with pytest.raises(ValueError, match="could not convert string to float"):
-            self.make().fit([["a", "b"]] * len(y), y)
+        text = [["a", "b"]] * len(y)
+        for wrong in (text, np.array(text), np.array(text, object), np.array(text, bytes)):
+            with pytest.raises(ValueError, match=r"X must hold numbers.* to float: b?'a'\. "):
+                self.make().fit(wrong, y)
 
     @pytest.mark.parametrize("dtype", [np.int32, np.bool_, np.uint8])
     def test_integers_count_as_float64(self, dtype):

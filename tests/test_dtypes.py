@@ -116,5 +116,16 @@ def test_places_have_no_other_dtypes(place):
             on_host(PLACES[place](rows(dtype)))
 
 
+@pytest.mark.parametrize("name", ["continuous posterior", "margin", "margin, harmonics"])
+def test_games_and_chains_ask_a_cluster_a_few_times_only(name):
+    """Not once per step, which would be a round trip each."""
+    dask_callbacks = pytest.importorskip("dask.callbacks")
+    computed = []
+    X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 2
+    with dask_callbacks.Callback(start=lambda graph: computed.append(graph)):
+        clone(MAPS[name]).set_params(random_state=0).fit(PLACES["dask"](X), y)
+    assert len(computed) <= 3
+
+
 def test_all_maps_are_tested():
     assert {type(estimator).__name__ for estimator in MAPS.values()} == set(bochner.__all__)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.engine.places import (
-    all_finite,
     as_float,
+    check_entries,
+    check_layout,
+    float_dtype,
     is_dask,
     is_dask_table,
     is_device,
     is_real,
+    largest_squared,
+    table_as_array,
     without_half,
 )
-from bochner.engine.rowwise import map_rows
+from bochner.engine.rowwise import map_rows, with_known_lengths
 from bochner.targets import Target, TargetKind, check_labels
 
 
@@ -54,6 +60,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             float16, float64 for integers); lazy when `X` is a dask array.
         """
         check_is_fitted(self)
+        container = _get_output_config("transform", self)["dense"]
+        if is_dask(X) and container != "default":
+            raise ValueError(
+                f"set_output(transform={container!r}) would collect all rows of a dask array in "
+                "memory: use transform='default', which gives a lazy dask array."
+            )
         return self._features(self._validate_rows(X, reset=False))
 
     def _features(self, X: Any) -> Any:
@@ -67,19 +79,37 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         :mod:`bochner.engine.places`, dense or CSR, and finite. NumPy arrays, tables and sparse
         matrices go through scikit-learn's own checks. Arrays on a device and dask arrays are
         checked for the same mistakes in place; the finiteness of a dask array is checked block
-        by block when it is computed.
+        by block when it is computed. A fit begins here: until it has ended the map is not fitted.
         """
+        if reset:
+            self.__dict__.pop(self._learned, None)
         if is_dask(X) or is_device(X):
             X = self._check_elsewhere(X, reset=reset)
-            return map_rows(_finite, X, X.shape[1], meta=getattr(X, "_meta", None))
+            largest = self._largest_entry(float_dtype(X), reset=reset)
+            meta = getattr(X, "_meta", None)
+            return map_rows(_checked, X, X.shape[1], meta=meta, largest=largest)
         floats = [np.float64, np.float32]
-        return validate_data(self, without_half(X), accept_sparse="csr", dtype=floats, reset=reset)
+        options = {"accept_sparse": "csr", "dtype": floats, "reset": reset}
+        try:
+            X = validate_data(self, without_half(X), **options)
+        except ValueError as error:
+            raise _about_text(error) from error
+        check_entries(X, self._largest_entry(X.dtype, reset=reset))
+        return X
+
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        """How large entries of rows may be, in `fit` (`reset`) or later.
+
+        By default so that sums of their squares do not overflow in float64.
+        """
+        return largest_squared(np.float64)
 
     def _check_elsewhere(self, X: Any, *, reset: bool) -> Any:
         """Check the kind and shape of rows that are not on the host; a table becomes an array."""
         named = X
         if is_dask_table(X):
-            named, X = X._meta, X.to_dask_array()
+            named, X = X._meta, table_as_array(X)
+        check_layout(X)
         kind = "a dask array" if is_dask(X) else "an array"
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {kind} with {X.ndim} dimensions.")
@@ -116,9 +146,16 @@ class SupervisedFeatureMap(FeatureMap):
         self, X: Any, y: Any, *, reset: bool = True
     ) -> tuple[Any, NDArray[Any], Target]:
         """Rows, one label for each, and what kind of labels these are."""
-        X = self._validate_rows(X, reset=reset)
+        X = with_known_lengths(self._validate_rows(X, reset=reset))
         y = check_labels(y, X.shape[0])
         return X, y, Target.of(y, self.target)
+
+
+def subtask_done(context: Any, estimator: Any, name: str) -> bool | None:
+    """Tell scikit-learn's callbacks of a step of a fit; True where one asks to stop."""
+    task = context.subcontext(task_name=name).call_on_fit_task_begin(estimator=estimator)
+    stop: bool | None = task.call_on_fit_task_end(estimator=estimator)
+    return stop
 
 
 def n_pairs(n_components: int, otherwise: str = "") -> int:
@@ -131,7 +168,18 @@ def n_pairs(n_components: int, otherwise: str = "") -> int:
     return n_components // 2
 
 
-def _finite(rows: Any) -> Any:
-    if not all_finite(rows):
-        raise ValueError("Input X contains NaN or infinity.")
+def _about_text(error: ValueError) -> ValueError:
+    """What scikit-learn says of text, in terms of `X` and without NumPy's names of types."""
+    said, _, found = str(error).partition("could not convert string to float: ")
+    if said or not found:
+        return error
+    value = re.sub(r"^np\.(?:str|bytes)_\((.*)\)$", r"\1", found)
+    return ValueError(
+        f"X must hold numbers, but holds text: could not convert string to float: {value}. Encode "
+        "such columns first, for example with OneHotEncoder."
+    )
+
+
+def _checked(rows: Any, largest: float) -> Any:
+    check_entries(rows, largest)
     return as_float(rows)

@@ -40,6 +40,7 @@ class Target:
     @classmethod
     def of(cls, y: Any, kind: TargetKind = "auto") -> Target:
         """Recognise the target, as scikit-learn does; `kind` overrules it."""
+        y = np.asarray(y)
         with np.errstate(invalid="ignore"):  # it tries integers, which huge numbers are not
             recognised = type_of_target(y, input_name="y")
         if recognised not in ("binary", "multiclass", "continuous"):
@@ -47,7 +48,13 @@ class Target:
                 f"Unknown label type: y must hold one label or number per row, got {recognised}."
             )
         continuous = recognised == "continuous"
+        if kind == "regression" and y.dtype.kind not in "fiub":
+            raise ValueError(
+                f"target='regression' needs numbers, but y holds {y.dtype} such as {y[0]!s}; use "
+                "target='classification' or 'auto'."
+            )
         if kind == "regression" or (kind == "auto" and continuous):
+            _check_numbers(y)
             return cls(None)
         if continuous:
             raise ValueError(
@@ -123,6 +130,15 @@ class Target:
         ]
 
 
+def _check_numbers(y: Any) -> None:
+    try:
+        np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"target='regression' needs numbers, but y holds {np.ravel(y)[0]!s}."
+        ) from None
+
+
 def _scaled(values: Float) -> Float:
     largest = np.abs(values).max()
     if not largest > 0:
@@ -139,6 +155,8 @@ def check_labels(y: Any, n_rows: float) -> NDArray[Any]:
     if is_device(y):
         y = to_numpy(y)
     y = column_or_1d(y, warn=True)
+    if not len(y):
+        raise ValueError("y is empty: one label per row is needed.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity.")
     if n_rows == n_rows and len(y) != n_rows:

@@ -1,6 +1,7 @@
 """`bochner compare` on files as a person would try it; where it is killed, in its own process."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 from bochner import cli as commands
 from bochner.cli.app import app
 from bochner.cli.console import console
+from bochner.records.cells import Notebook
 
 QUICK = ("--widths", "8", "--seeds", "1", "--jobs", "1")
 FAST = ("--method", "FourierFeatures", "--method", "MercerFeatures", *QUICK)
@@ -262,6 +264,44 @@ def test_interrupted(tmp_path, jobs):
     assert len(document["cells"]) == len(cells_of(folder)) < 10
 
 
+@pytest.mark.parametrize("lost", ["chosen", "n_test", "errors", "transform", "guarantee"])
+def test_cells_on_file_that_lack_something(compare, tmp_path, lost):
+    """They are measured again."""
+    assert compare("iris", *FAST).exit_code == 0
+    file = tmp_path / "bochner-results" / "iris" / "cells.jsonl"
+    whole = cells_of(file.parent)
+    for wrong in ("absent", {"name": 3}, [[1]]):
+        records = json.loads(json.dumps(whole))
+        records[0]["details"][lost] = wrong
+        if wrong == "absent":
+            del records[0]["details"][lost]
+        file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+        result = compare("iris", *FAST)
+        assert result.exit_code == 0, result.output
+        is_right = lost == "chosen" and isinstance(wrong, dict)
+        assert ("1 of 2 cells were found" in result.stdout) != is_right
+
+
+def test_a_disk_that_is_full(compare, tmp_path, monkeypatch):
+    def full(self, path, line):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Notebook, "_append", full)
+    result = compare("iris", *FAST)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "cells.jsonl cannot be written: No space left on device" in result.stderr
+
+
+def test_a_folder_that_cannot_be_written_to(compare, tmp_path, monkeypatch):
+    """Said before anything is measured."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    result = compare("iris", *FAST)
+    assert result.exit_code == 2
+    assert "cannot be kept in bochner-results/iris: it cannot be written to" in result.stderr
+    assert not result.stdout
+
+
 def test_time_budget(compare, tmp_path):
     result = compare("iris", *QUICK, "--time-budget", "0")
     assert result.exit_code == 2
@@ -324,11 +364,17 @@ def test_mistakes_give_one_line(compare, tmp_path, arguments, message):
 
 
 def test_columns_that_fill_the_memory(compare, monkeypatch):
-    monkeypatch.setattr(commands.console, "_memory", lambda: 2 * 8 * 150 * 1000)
+    features_twice, frequencies = 2 * 8 * 150 * (1000 + 4), 8 * 4 * 1000
+    monkeypatch.setattr(
+        commands.console, "memory_limit", lambda: (features_twice + frequencies + 100) / 0.8
+    )
     result = compare("iris", *FAST, "--widths", "8,1002")
     assert result.exit_code == 2
-    assert "--widths 1002: the columns of 150 rows would take 0.0012 GB" in result.stderr
+    assert "--widths 1002: a map of 150 rows and 4 columns would take" in result.stderr
+    assert "0.00245 GB" in result.stderr
     assert not result.stdout
+    two = compare("iris", *FAST, "--widths", "1000", "--jobs", "2")
+    assert "in 2 processes would take about 0.00488 GB" in two.stderr
     assert compare("iris", *FAST, "--method", "RBFSampler", "--widths", "1000").exit_code == 0
 
 

@@ -2,23 +2,38 @@
 
 import os
 
+import numpy as np
 import pytest
 
 typer = pytest.importorskip("typer", reason="the program's packages are not installed")
 
 from bochner.cli import console  # noqa: E402
+from bochner.data.tables import Table  # noqa: E402
+from bochner.records import memory  # noqa: E402
 
 
 def test_the_limit_of_a_container_counts(tmp_path, monkeypatch, capsys):
-    (tmp_path / "limit").write_text("1000000000\n")
-    (tmp_path / "none").write_text("max\n")
-    monkeypatch.setattr(console, "_LIMITS", (str(tmp_path / "none"), str(tmp_path / "absent")))
-    console.check_width("--width", [1000], 100_000)  # 0.8 GB
-    monkeypatch.setattr(console, "_LIMITS", (str(tmp_path / "none"), str(tmp_path / "limit")))
+    table = Table("rows", np.zeros((10_000, 4)), np.zeros(10_000), "regression", None, 10_000)
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    console.check_memory("--width", [1000], table)  # 160 MB
+    (tmp_path / "memory.max").write_text("100000000\n")
     with pytest.raises(typer.Exit):
-        console.check_width("--width", [1000], 100_000)
-    assert "more than half of the memory (1 GB)" in " ".join(capsys.readouterr().err.split())
-    console.check_width("--width", [100], 100_000)
+        console.check_memory("--width", [1000], table)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "about 0.161 GB, more than the 0.08 GB of memory that can be used" in said
+    console.check_memory("--width", [100], table)
+    with pytest.raises(typer.Exit):
+        console.check_memory("--width", [100], table, n_jobs=8)
+    assert console.jobs_that_fit([100], table) == 4
+
+
+def test_control_characters_are_not_obeyed(capsys):
+    """Clearing the screen, a C1 command, text from right to left; line ends stay."""
+    name = "a\x1b[2J\x9b31m\u202eb\rü\nnext"
+    console.say(name)
+    console.warn(name)
+    for text in capsys.readouterr():
+        assert text == "a\\x1b[2J\\x9b31m\\u202eb\\rü\nnext\n"
 
 
 def test_special_files_need_no_force(tmp_path):

@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("skops", reason="the program's packages are not installed")
 pytest.importorskip("typer", reason="the program's packages are not installed")
 
 from bochner.cli import fit as command
+from bochner.models import pipelines
 from bochner.models.files import load_model
 from tests.cli.commands import fit, refused, run, table
 
@@ -92,3 +94,19 @@ def test_onnx_that_cannot_be_is_one_line(here, monkeypatch):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     refused(run("fit", "train.csv", "--onnx", "m.onnx"), "pip install 'bochner[onnx]'")
     assert not (here / "model.skops").exists()
+
+
+@pytest.mark.parametrize("C", ["5e-324", "1e-300", "1e300"])
+def test_extreme_penalties_come_to_an_end(here, C):
+    for target in ("buys", "age"):
+        said = run("fit", "train.csv", "--target", target, "--C", C, "--width", 8, "--force")
+        assert said.exit_code == 0, said.output
+
+
+def test_an_exact_method_comes_to_an_end(rng, monkeypatch):
+    """Noise and a large C: libsvm would not stop."""
+    monkeypatch.setattr(pipelines, "_SVC_STEPS", 10**4)
+    X, y = rng.normal(size=(100, 2)), rng.integers(0, 2, size=100)
+    exact = pipelines.make_exact("classification", gamma=0.05, C=1e9)
+    with pytest.warns(ConvergenceWarning):
+        exact.fit(X, y)

@@ -239,3 +239,50 @@ def test_help_says_what_excludes_what():
     said = " ".join(run("predict", "--help").stdout.replace("│", " ").split())
     assert "not with --probabilities" in said
     assert "not with --scores" in said
+
+
+def test_infinite_values_are_mentioned(here, monkeypatch):
+    fit()
+    monkeypatch.setattr(base, "CHUNK", 10)
+    people = pd.read_csv("new.csv")
+    people.loc[[2, 30, 31], "age"] = [np.inf, -np.inf, np.inf]
+    people.to_csv("new.csv", index=False)
+    assert "3 infinite values count as missing." in run("predict", "model.skops", "new.csv").stdout
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_standard_output(here, name):
+    """Nothing but the predictions is there; all else is on stderr."""
+    fit()
+    run("predict", "model.skops", "new.csv")
+    arguments = [sys.executable, "-m", "bochner", "predict", "model.skops", "new.csv"]
+    with open("all.csv", "wb") as file:
+        result = subprocess.run(
+            [*arguments, "--output", name], stdout=file, stderr=subprocess.PIPE, timeout=120
+        )
+    assert result.returncode == 0
+    assert b"Wrote 100 predictions to standard output" in result.stderr
+    with open("all.csv", "rb") as found, open("predictions.csv", "rb") as expected:
+        assert found.read() == expected.read()
+    assert not os.path.lexists("-")
+
+
+def test_a_model_on_standard_output(here):
+    said = fit("--output", "-")
+    assert "Wrote standard output" in said.stderr
+    with open("piped.skops", "wb") as file:
+        file.write(said.stdout_bytes)
+    assert run("predict", "piped.skops", "new.csv").exit_code == 0
+    assert "Wrote 100" in run("predict", "piped.skops", "new.csv", "--force").stdout
+
+
+def test_class_names_like_formulas_are_read_back(here):
+    people = pd.read_csv("train.csv")
+    people["buys"] = people["buys"].map({"yes": "=1+1", "no": "\x1b[2Jno"})
+    people.to_csv("train.csv", index=False)
+    fit()
+    said = run("predict", "model.skops", "new.csv").stdout
+    assert "The class '=1+1' is written as it is; a spreadsheet may take it for a form" in said
+    found = set(pd.read_csv("predictions.csv")["prediction"])
+    assert found == {"=1+1", "\x1b[2Jno"}
+    assert "\x1b" not in said

@@ -108,7 +108,7 @@ def test_the_alignment_bound_is_of_rows_that_did_not_scale_it(rows, monkeypatch)
     [
         ("regression", "numbers are scaled by the rows that the kernel is learned from"),
         ("one class", "the 300 rows to learn from are of one class"),
-        ("constant", "100 rows are too few to scale the columns by: .*threshold"),
+        ("constant", "100 rows are too few to scale the columns by: .*none of 2 varies"),
         ("frame", "100 rows are too few to scale the columns by: there is no column to learn"),
         ("continuous", "its divergence from the prior is unknown$"),
     ],

@@ -80,3 +80,14 @@ def test_too_little_is_left_without_small_classes(tmp_path, n_small, n_large, le
     (tmp_path / "rows.csv").write_text("a,y\n" + "".join(f"1,{y}\n" for y in labels))
     with pytest.raises(TableError, match=f"{left} would be left.* half of the rows and 20"):
         read_table(tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [(1.7e308, "too large"), (1e300, "too large"), (1e155, "too large"), (1e-200, "too close")],
+)
+def test_targets_whose_squares_do_not_fit(tmp_path, scale, message):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n" + "".join(f"{i},{np.sin(i) * scale}\n" for i in range(60)))
+    with pytest.raises(TableError, match=f"{message} .* fit in float64"):
+        read_table(path)

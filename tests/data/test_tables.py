@@ -119,3 +119,15 @@ def test_other_bad_sources(tmp_path, rng):
     np.savez(tmp_path / "short.npz", X=rng.normal(size=(30, 2)), y=np.arange(29))
     with pytest.raises(TableError, match="one label per row"):
         read_table(tmp_path / "short.npz")
+
+
+def test_columns_whose_squares_do_not_fit(tmp_path):
+    lines = "".join(f"{i},{i % 7}e300,{i % 2}\n" for i in range(60))
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + lines)
+    with pytest.raises(TableError, match=r"column 'b' has values up to 6e\+300"):
+        read_table(tmp_path / "rows.csv")
+    X = np.ones((40, 3))
+    X[:, 1] *= 1e200
+    np.savez(tmp_path / "rows.npz", X=X, y=np.arange(40) % 2)
+    with pytest.raises(TableError, match=r"column 2 has values up to 1e\+200"):
+        read_table(tmp_path / "rows.npz")

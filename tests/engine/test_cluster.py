@@ -1,8 +1,10 @@
 """The cluster engine: laziness, unknown lengths, and workers that are small and die."""
 
 import os
+import socket
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -89,8 +91,12 @@ def test_more_data_than_memory_and_a_worker_that_dies():
     assert X.nbytes == 4 * 2**30
 
     with (
+        socket.socket() as taken,
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="1GiB", dashboard_address=None
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="1GiB",
+            dashboard_address=_address_beside(taken),
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -118,6 +124,14 @@ def test_more_data_than_memory_and_a_worker_that_dies():
     # float32 rows: each is rounded to 2e-7, the phases to a few of these
     np.testing.assert_allclose(sums, expected, rtol=0, atol=1e-6 * rows * n_blocks)
     assert np.abs(expected).max() > 1e-3 * rows * n_blocks
+
+
+def _address_beside(taken):
+    """Any free port: the usual one of dashboards may be somebody else's, and here it is."""
+    with suppress(OSError):
+        taken.bind(("", 8787))
+        taken.listen()
+    return ":0"
 
 
 def _finished_blocks(dask_scheduler):

@@ -7,9 +7,9 @@ import pytest
 import bochner
 from bochner import FourierFeatures
 from bochner.engine.places import (
-    all_finite,
     as_float,
     cast,
+    check_entries,
     convert,
     float_dtype,
     identity,
@@ -218,13 +218,20 @@ def test_bfloat16_comes_to_numpy_as_float32():
 
 
 @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict"])
-def test_all_finite(place):
-    X = np.zeros((3, 2))
-    assert all_finite(PLACES[place](X))
-    assert all_finite(PLACES[place](X.astype(int)))
-    for bad in (np.nan, np.inf):
-        X[1, 1] = bad
-        assert not all_finite(PLACES[place](X))
+def test_entries_are_finite_and_not_too_large(place):
+    X = np.array([[0, -1e200], [1e200, 0], [0, 0]])
+    check_entries(PLACES[place](X))
+    check_entries(PLACES[place]((X > 0).astype(int)), 0.5)  # of integers only the type counts
+    for sign in (1, -1):
+        with pytest.raises(ValueError, match=r"up to 1e\+200 in size, where at most 1e\+150"):
+            check_entries(PLACES[place](np.maximum(sign * X, 0) * sign), 1e150)
+        for bad in (np.nan, sign * np.inf):
+            X[1, 1] = bad
+            with pytest.raises(ValueError, match="NaN or infinity"):
+                check_entries(PLACES[place](X))
+            with pytest.raises(ValueError, match="NaN or infinity"):
+                check_entries(PLACES[place](X), 1e150)
+        X[1, 1] = 0
 
 
 # --- the rule that these decisions are made here alone ---------------------------------------

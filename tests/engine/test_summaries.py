@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import RandomState
 
-from bochner.engine.summaries import sample_rows, second_moment_product
+from bochner.engine.places import dense
+from bochner.engine.summaries import sample_rows, second_moment_product, take_part
 from tests.places import PLACES, on_host
 
 
@@ -60,3 +62,25 @@ def test_a_sample_is_of_all_partitions():
     error = 10_000 / np.sqrt(12 * 400)
     assert abs(sample[:, 0].mean() - 4999) < 4 * error
     assert sample[:, 0].max() > 9000
+
+
+def test_rows_that_take_part():
+    X, y = np.arange(300.0).reshape(100, 3), np.arange(100)
+    assert take_part(X, y, RandomState(0))[0] is X
+    rows, labels = take_part(X, y, RandomState(0), most_rows=7)
+    np.testing.assert_array_equal(rows, X[labels])
+    assert len(labels) == 7
+
+
+@pytest.mark.parametrize("place", ["dask", "dask_sparse"])
+def test_rows_of_a_dask_array_that_fit_in_memory(place):
+    X, y = np.arange(1.0, 301.0).reshape(100, 3), np.arange(100)
+    there = PLACES[place](X)
+    rows, labels = take_part(there, y, RandomState(0))
+    np.testing.assert_array_equal(dense(rows), X)
+    np.testing.assert_array_equal(labels, y)
+    bytes_per_row = 24 if place == "dask" else 3 * 12 + 8
+    rows, labels = take_part(there, y, RandomState(0), memory_budget=10 * bytes_per_row)
+    np.testing.assert_array_equal(dense(rows), X[labels])
+    assert len(labels) == 10
+    assert np.ptp(labels) > 50  # of all blocks

@@ -112,6 +112,15 @@ class TestBadLabels:
         with pytest.raises(ValueError, match="needs classes, but y holds continuous numbers"):
             Target.of(np.array([0.5, 1.5, 2.7]), "classification")
 
+    @pytest.mark.parametrize("dtype", [str, object])
+    def test_text_for_regression(self, dtype):
+        with pytest.raises(ValueError, match=r"needs numbers, but y holds a\."):
+            Target.of(np.array(["a", "b", "a"], dtype=dtype), "regression")
+
+    def test_no_labels(self):
+        with pytest.raises(ValueError, match="y is empty"):
+            check_labels(np.empty(0, int), np.nan)
+
     def test_several_outputs(self):
         with pytest.raises(ValueError, match="Unknown label type"):
             Target.of(np.array([[1, 0], [0, 1]]))

@@ -241,3 +241,18 @@ class TestWithPosterior:
         learned = LandmarkSimilarities(n_components=5).fit(X, y)
         with pytest.raises(ValueError, match="beta"):
             learned.with_posterior(beta=-1.0)
+
+
+def test_landmarks_too_large_to_compute_with():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    with pytest.raises(ValueError, match="too large to compute with"):
+        LandmarkSimilarities(landmarks=X[:3] * 1e200, posterior=None).fit(X, y)
+
+
+@pytest.mark.parametrize("landmarks", ["kmeans", "random"])
+def test_text_is_no_target_of_regression(landmarks):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.array(["a", "b"] * 20)
+    with pytest.raises(ValueError, match=r"target='regression' needs numbers, but y holds .* a;"):
+        LandmarkSimilarities(landmarks=landmarks, target="regression").fit(X, y)
+    with pytest.raises(ValueError, match="needs numbers"):
+        LandmarkSimilarities(landmarks=(X[:2], y[:2]), target="regression").fit(X, X[:, 0])

@@ -6,8 +6,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeClassifier
 
 from bochner import FourierFeatures, PosteriorFourierFeatures
+from bochner.fourier import candidates, posterior_features
 from bochner.fourier.posterior import gibbs_posterior
 from bochner.guarantees import ConditionsNotMet
+from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
 from tests.fourier.naive import alignment_loss, label_similarity
 
@@ -118,8 +120,11 @@ class TestPartialFit:
         np.testing.assert_array_equal(map_.fit(X, y).losses_, fit(X, y).losses_)
 
     def test_not_for_chains(self, rng):
-        with pytest.raises(ValueError, match="partial_fit needs support='candidates'"):
-            PosteriorFourierFeatures(support="continuous").partial_fit(np.ones((3, 1)), [0, 1, 0])
+        continuous = PosteriorFourierFeatures(support="continuous")
+        for name in ("partial_fit", "with_posterior"):  # not shown where they can only refuse
+            assert not hasattr(continuous, name)
+            with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+                getattr(continuous, name)
 
 
 class TestDraw:
@@ -270,3 +275,35 @@ def test_the_median_rule_looks_at_all_partitions():
     maps = [FourierFeatures(n_components=4, gamma="median", random_state=0) for _ in range(2)]
     there, here = maps[0].fit(lazy).kernel_.gamma, maps[1].fit(frame).kernel_.gamma
     assert there == pytest.approx(here, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "task"),
+    [({"n_candidates": 130}, "block of candidates"), ({"support": "continuous"}, "step")],
+)
+def test_callbacks_are_told_of_every_step(parameters, task, monkeypatch):
+    monkeypatch.setattr(candidates, "_BLOCK_BYTES", 1)  # 64 candidates
+    monkeypatch.setattr(posterior_features, "_STEPS", 3)
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    watch = Watch()
+    learned = PosteriorFourierFeatures(n_components=4, random_state=0, **parameters)
+    learned.set_callbacks(watch).fit(X, y)
+    assert watch.tasks == [task] * 3 + ["fit"]
+    assert watch.over
+
+
+def test_a_callback_may_end_the_chains(monkeypatch):
+    monkeypatch.setattr(posterior_features, "_STEPS", 10)
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    watch = Watch(stop_after=2)
+    learned = PosteriorFourierFeatures(n_components=4, support="continuous", random_state=0)
+    assert learned.set_callbacks(watch).fit(X, y).frequencies_.shape == (2, 2)
+    assert watch.tasks == ["step"] * 2 + ["fit"]
+
+
+def test_weights_that_leave_nothing_to_compare():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    learned = PosteriorFourierFeatures(n_components=4, n_candidates=10)
+    for weights in (np.eye(40)[0], np.full(40, 1e300)):
+        with pytest.raises(ValueError, match="two rows whose sample_weight is above zero"):
+            learned.fit(X, y, sample_weight=weights)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.callback import FitCallback
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge, RidgeClassifier
@@ -12,6 +11,7 @@ from sklearn.model_selection import train_test_split
 from bochner import FourierFeatures, MarginFourierFeatures
 from bochner.data import windmill
 from bochner.margin import search
+from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
 from tests.places import PLACES, on_host
 
@@ -218,33 +218,16 @@ class TestGoingOn:
 
 
 class TestCallbacks:
-    class Watch(FitCallback):
-        def __init__(self, stop_after=None):
-            self.tasks, self.stop_after, self.over = [], stop_after, False
-
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context, **kwargs):
-            pass
-
-        def on_fit_task_end(self, estimator, context, **kwargs):
-            self.tasks.append(context.task_name)
-            return self.stop_after is not None and len(self.tasks) >= self.stop_after
-
-        def teardown(self, estimator, context):
-            self.over = True
-
     def test_told_of_every_round(self):
         X, y = windmill(100, random_state=0)
-        watch = self.Watch()
+        watch = Watch()
         fitted = MarginFourierFeatures(**SMALL, **FIXED, n_peaks=1).set_callbacks(watch).fit(X, y)
         assert watch.tasks == ["round"] * fitted.n_iter_ + ["fit"]
         assert watch.over
 
     def test_may_stop_the_game(self):
         X, y = windmill(100, random_state=0)
-        watch = self.Watch(stop_after=2)
+        watch = Watch(stop_after=2)
         fitted = MarginFourierFeatures(**SMALL, **FIXED, n_peaks=1).set_callbacks(watch).fit(X, y)
         assert fitted.frequencies_.shape == (2, 2)
 
@@ -404,3 +387,11 @@ def test_estimator_holds_no_rows():
     fitted = MarginFourierFeatures(**SMALL).fit(X, y)
     arrays = [v for v in vars(fitted).values() if isinstance(v, np.ndarray)]
     assert sum(a.size for a in arrays if a.shape[:1] == (300,)) == 300  # the dual weights
+
+
+def test_the_margin_of_an_optimum_below_zero():
+    """Which rounding makes of zero: no warning, and a margin without limit."""
+    fitted = MarginFourierFeatures()
+    rounds = {"share": np.ones(3), "objective": np.array([1e-20, -1e-20, np.nan])}
+    fitted._store_history(rounds | {"value": np.zeros(3)}, None)
+    np.testing.assert_array_equal(fitted.history_["margin"][1:], [np.inf, np.nan])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.datasets import make_blobs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -22,6 +23,7 @@ OTHERS = ["mixture", "weighted-mixture", "marginals"]
 
 class MixtureCase(FeatureMapCase):
     unit_norm = False
+    refuses_huge = ("fit",)
 
     def test_the_seed_decides(self):
         fitted, X = self.fitted()
@@ -52,6 +54,7 @@ class TestNormalizedMixture(MixtureCase):
 class TestMarginals(FeatureMapCase):
     estimator = MercerFeatures(n_components=20, density="marginals", kernel="laplacian")
     unit_norm = False
+    refuses_huge = ("fit",)
 
     def test_the_seed_decides(self):
         fitted, X = self.fitted()
@@ -69,6 +72,19 @@ class TestMarginals(FeatureMapCase):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@quiet
+@pytest.mark.parametrize("density", ["mixture", "weighted-mixture"])
+def test_mixtures_where_scikit_learn_dispatches(density, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    mercer = MercerFeatures(n_components=8, density=density, n_mixture=2, random_state=0)
+    expected = mercer.fit_transform(X)
+    with config_context(array_api_dispatch=True):
+        np.testing.assert_array_equal(mercer.fit_transform(X), expected)
+        there = mercer.fit_transform(PLACES["torch"](X))
+    np.testing.assert_allclose(on_host(there), expected, atol=1e-12)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Columns of any kind, made numbers."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,6 +116,11 @@ def test_nothing_to_learn_from():
         make_preparation(pd.DataFrame({"same": [1, 1, 1]}))
 
 
+def test_rows_that_do_not_vary():
+    with pytest.raises(ValueError, match="no column to learn from"):
+        make_preparation(np.ones((5, 3)))
+
+
 def test_notes(frame):
     notes = " ".join(preparation_notes(frame))
     for expected in (
@@ -134,3 +141,21 @@ def test_cloning(frame):
     np.testing.assert_array_equal(
         clone(prepare).fit_transform(frame), prepare.fit_transform(frame)
     )
+
+
+@pytest.mark.parametrize("kind", ["text", "dates", "stamps"])
+def test_dates_beyond_nanoseconds(kind):
+    days = ["9999-12-31", "1600-05-05", "1970-01-02", "2020-01-01"]
+    column = {
+        "text": days,
+        "dates": [datetime.date.fromisoformat(day) for day in days],
+        "stamps": np.array(days, dtype="datetime64[s]"),
+    }[kind]
+    found = preparation.DaysSinceEpoch().fit_transform(pd.DataFrame({"when": column}))
+    assert found.ravel().tolist() == np.array(days, dtype="datetime64[D]").astype(int).tolist()
+
+
+def test_an_array_without_a_column_that_varies():
+    for dtype in (np.float64, np.uint8, bool):
+        with pytest.raises(ValueError, match="no column to learn from: none of 3 varies"):
+            make_preparation(np.ones((9, 3), dtype))

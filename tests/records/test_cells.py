@@ -1,9 +1,11 @@
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bochner.records.cells import Cell, Notebook, Result
+from bochner.records.files import WriteError
 
 
 def measure_one(cell):
@@ -78,3 +80,48 @@ def test_any_cell_is_found_again(settings, width, tmp_path_factory):
     assert cell in again
     assert again[cell] == measure_one(cell)
     assert all(cell.setting(name) == value for name, value in settings.items())
+
+
+def test_a_full_disk_keeps_what_is_there(tmp_path):
+    """The system writes half of a line: it is taken back, and the error is one line."""
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "results.jsonl"
+    notebook = add(path, 0)
+    before = path.read_text()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
+    try:
+        with pytest.raises(WriteError, match=r"results\.jsonl cannot be written: .* is kept"):
+            notebook.add(measure_one(seeds(1)[0]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_text() == before
+    add(path, 2)
+    assert len(Notebook(path)) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record.pop("score"),
+        lambda record: record.update(score="high"),
+        lambda record: record.update(fit=None),
+        lambda record: record.update(details=[1]),
+        lambda record: record.update(more=1),
+        lambda record: record.update(cell=3),
+        lambda record: record["cell"].pop("seed"),
+        lambda record: record["cell"].update(width="8"),
+        lambda record: record["cell"].update(settings=[["a", [1]]]),
+        lambda record: record["cell"].update(settings=5),
+    ],
+)
+def test_lines_that_are_no_results_are_measured_again(tmp_path, change):
+    path = tmp_path / "results.jsonl"
+    add(path, 0, 1)
+    first, second = path.read_text().splitlines()
+    record = json.loads(first)
+    change(record)
+    path.write_text(f"{json.dumps(record)}\n{second}\n[]\n3\nnull\n" + "[" * 10**5 + "\n")
+    notebook = Notebook(path)
+    assert len(notebook) == 1
+    assert seeds(1)[0] in notebook

@@ -27,6 +27,7 @@ def _program(
     ] = False,
 ) -> None:
     """Kernels that are learned."""
+    console.stderr = False
 
 
 for command in (compare.compare, fit.fit, predict.predict, reproduce.reproduce):

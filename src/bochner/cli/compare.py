@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -16,12 +17,14 @@ from bochner.cli.comparison_table import footnote, guarantee_lines, make_grid
 from bochner.cli.console import (
     RESULTS,
     check_device,
+    check_memory,
     check_positive,
     check_width,
     command_line,
     console,
     fail,
     introduce,
+    jobs_that_fit,
     one_line_errors,
     say,
     whole_numbers,
@@ -92,7 +95,7 @@ def compare(
         check_positive("--gamma", gamma)
         check_device(device)
         setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, device)
-        check_width("--widths", columns, len(setup.table.y))
+        check_memory("--widths", columns, setup.table, jobs or 1)
         chosen = _methods(methods, all_methods, setup.table.image_shape is not None)
         cells, left_out = plan_cells(setup, chosen, columns, seeds)
         if not cells:
@@ -101,7 +104,8 @@ def compare(
         notebook = _open_notebook(folder, fresh)
         _introduce(setup, seeds)
         deadline = None if time_budget is None else started + time_budget
-        run = _measure(setup, cells, notebook, jobs, deadline)
+        most_jobs = jobs_that_fit(columns, setup.table)
+        run = _measure(setup, cells, notebook, jobs, most_jobs, deadline)
         _report(setup, run, [*left_out, *_not_measured(run)], folder, started)
 
 
@@ -110,6 +114,7 @@ def _measure(
     cells: Sequence[Cell],
     notebook: Notebook,
     jobs: int | None,
+    most_jobs: int,
     deadline: float | None,
 ) -> Run:
     """Measure what is not on file, under a bar that shows how far it is."""
@@ -136,7 +141,7 @@ def _measure(
         else:
             bar.update(task, completed=n_done, left=_time_left(run))
 
-    n_jobs = jobs or default_jobs(n_missing, setup.device)
+    n_jobs = jobs or min(most_jobs, default_jobs(n_missing, setup.device))
     run = Run(Measurer(setup), notebook, n_jobs, watch, deadline)
     with bar:
         run(cells)
@@ -269,6 +274,7 @@ def _even_widths(text: str) -> list[int]:
 
 
 def _open_notebook(folder: Path, fresh: bool) -> Notebook:
+    from bochner.compare.measure import is_complete
     from bochner.records.cells import Notebook
 
     file = folder / "cells.jsonl"
@@ -277,7 +283,9 @@ def _open_notebook(folder: Path, fresh: bool) -> Notebook:
         folder.mkdir(parents=True, exist_ok=True)
         if fresh:
             file.unlink(missing_ok=True)
-        return Notebook(file)
+        if not os.access(file if file.exists() else folder, os.W_OK):
+            fail(f"{cannot}: it cannot be written to")
+        return Notebook(file, is_complete)
     except (FileExistsError, NotADirectoryError):
         fail(f"{cannot}: that is a file, and a folder is needed")
     except OSError as error:

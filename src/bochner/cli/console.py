@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import os
+import math
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from rich.console import Console
+
+from bochner.records.files import is_stdout
+from bochner.records.memory import memory_limit
+from bochner.records.wording import counted, printable
 
 if TYPE_CHECKING:
     from bochner.data.tables import Table
@@ -21,7 +25,7 @@ errors = Console(stderr=True, soft_wrap=True)
 
 RESULTS = Path("bochner-results")
 MAX_COLUMNS = 1_000_000  # of a map
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_SHARE_OF_MEMORY = 0.8  # for data; the rest is for the program
 
 
 def fail(message: object, code: int = 2) -> NoReturn:
@@ -31,13 +35,13 @@ def fail(message: object, code: int = 2) -> NoReturn:
 
 
 def warn(line: str) -> None:
-    """Print a line on stderr as it is."""
-    errors.print(line, highlight=False, markup=False)
+    """Print a line on stderr as it is, but for control characters."""
+    errors.print(printable(line), highlight=False, markup=False)
 
 
 def say(*lines: str, style: str | None = None, wrap: bool = False) -> None:
-    """Print lines as they are, whatever the user's names hold; broken at words with `wrap`."""
-    for line in lines:
+    """Print lines as they are, but for control characters; broken at words with `wrap`."""
+    for line in map(printable, lines):
         console.print(line, style=style, highlight=False, markup=False, soft_wrap=not wrap)
 
 
@@ -66,7 +70,6 @@ def command_line() -> str:
 def introduce(table: Table) -> None:
     """What the data is, and what is done to it before anything is learned."""
     from bochner.models.preparation import preparation_notes
-    from bochner.records.wording import counted
 
     kind = "numbers to predict"
     if table.task == "classification":
@@ -91,9 +94,9 @@ def whole_numbers(option: str, text: str, what: str = "") -> list[int]:
     """Numbers separated by commas, each once; `what` says in brackets what is counted."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) for part in parts):
-        counted = f" ({what})" if what else ""
+        of_what = f" ({what})" if what else ""
         fail(
-            f"{option} must be whole numbers of at least 1{counted}, separated by commas, "
+            f"{option} must be whole numbers of at least 1{of_what}, separated by commas, "
             f"got {text!r}"
         )
     return list(dict.fromkeys(map(int, parts)))
@@ -114,7 +117,13 @@ def check_device(device: str) -> None:
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Give up where a file cannot be written, or would be replaced without `force`."""
+    """Give up where a file cannot be written, or would be replaced without `force`.
+
+    Where it is standard output, nothing else is printed there.
+    """
+    if is_stdout(path):
+        console.stderr = True
+        return
     if not path.parent.is_dir():
         fail(f"there is no folder {path.parent} to write {path.name} to")
     if path.is_dir():
@@ -129,37 +138,54 @@ def check_positive(option: str, value: float | None) -> None:
         fail(f"{option} must be a positive finite number, got {value}")
 
 
-def check_width(option: str, widths: Sequence[int], n_rows: int = 0) -> None:
-    """Give up where the columns of a map are too many, or those of `n_rows` too much memory."""
-    largest = max(widths)
-    if largest > MAX_COLUMNS:
-        fail(f"{option} must be at most {MAX_COLUMNS}, got {largest}")
-    memory, needed = _memory(), 8 * n_rows * largest
-    if memory is not None and needed > memory / 2:
+def check_width(option: str, widths: Sequence[int]) -> None:
+    """Give up where the columns of a map are too many."""
+    if max(widths) > MAX_COLUMNS:
+        fail(f"{option} must be at most {MAX_COLUMNS}, got {max(widths)}")
+
+
+def check_memory(option: str, widths: Sequence[int], table: Table, n_jobs: int = 1) -> None:
+    """Give up where the widest map of these rows would take too much memory."""
+    most, largest = _usable_memory(), max(widths)
+    needed = n_jobs * _memory_needed(largest, table)
+    if needed > most:
+        n, d = table.X.shape
+        at_once = f" in {n_jobs} processes" if n_jobs > 1 else ""
         fail(
-            f"{option} {largest}: the columns of {n_rows} rows would take {needed / 1e9:.3g} GB, "
-            f"more than half of the memory ({memory / 1e9:.3g} GB); use fewer columns or rows "
-            "(--max-rows)"
+            f"{option} {largest}: a map of {n} rows and {counted(d, 'column')}{at_once} would "
+            f"take about {needed / 1e9:.3g} GB, more than the {most / 1e9:.3g} GB of memory that "
+            "can be used; use fewer columns or rows (--max-rows)"
         )
 
 
-def file_size(path: Path) -> str:
-    """The size of a file, as people say it."""
+def jobs_that_fit(widths: Sequence[int], table: Table) -> int:
+    """How many processes may measure the widest map of these rows at the same time."""
+    return max(1, int(min(_usable_memory() / _memory_needed(max(widths), table), 2**20)))
+
+
+def _memory_needed(width: int, table: Table) -> int:
+    """Bytes at the peak of training: features and rows with a copy of each, and frequencies."""
+    n, d = table.X.shape
+    return 8 * (2 * (n * width + getattr(table.X, "nnz", n * d)) + d * width)
+
+
+def _usable_memory() -> float:
+    """What is left of the memory for data, in bytes."""
+    limit = memory_limit()
+    return float("inf") if limit is None else _SHARE_OF_MEMORY * limit
+
+
+def written(path: Path) -> str:
+    """Where a file was written to, and its size as people say it."""
+    if is_stdout(path):
+        return "standard output"
     kilobytes = path.stat().st_size / 1000
-    return f"{kilobytes / 1000:.1f} MB" if kilobytes >= 1000 else f"{kilobytes:.0f} kB"
+    size = f"{kilobytes / 1000:.1f} MB" if kilobytes >= 1000 else f"{kilobytes:.0f} kB"
+    return f"{path} ({size})"
 
 
 def score_text(measure: str, value: float) -> str:
     """A score with its name: R2 as a number, shares in percent."""
+    if not math.isfinite(value):  # of R2, where the target of all rows is the same
+        return f"no {measure}"
     return f"R2 {value:.3f}" if measure == "R2" else f"{measure.replace('-', ' ')} {value:.1%}"
-
-
-def _memory() -> int | None:
-    """The bytes of memory that this process may have, where the system tells."""
-    limits = []
-    with suppress(AttributeError, OSError, ValueError):
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for file in _LIMITS:  # of a container
-        with suppress(OSError, ValueError):  # no such file, or "max"
-            limits.append(int(Path(file).read_text()))
-    return min(limits, default=None)

@@ -10,16 +10,17 @@ import typer
 
 from bochner.cli.console import (
     check_free,
+    check_memory,
     check_positive,
     check_width,
     command_line,
     console,
     fail,
-    file_size,
     introduce,
     one_line_errors,
     say,
     score_text,
+    written,
 )
 from bochner.cli.options import (
     Force,
@@ -31,6 +32,7 @@ from bochner.cli.options import (
     Task,
     data_help,
 )
+from bochner.records.files import is_stdout
 
 if TYPE_CHECKING:
     from bochner.data.tables import Table
@@ -56,7 +58,9 @@ def fit(
     measure: MeasureName = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
     max_rows: MaxRows = _MAX_ROWS,
-    output: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.skops"),
+    output: Annotated[
+        Path, typer.Option(help="The model file to write; - is standard output.")
+    ] = Path("model.skops"),
     onnx: Annotated[
         Path | None, typer.Option(help="Write the model as ONNX too, to this file.")
     ] = None,
@@ -65,6 +69,8 @@ def fit(
     """Train one model on a file and write it to a file."""
     for path in filter(None, (output, onnx)):
         check_free(path, force)
+    if onnx is not None and is_stdout(onnx) and is_stdout(output):
+        fail("give one of --output and --onnx as standard output")
     if onnx is not None and find_spec("skl2onnx") is None:
         fail("--onnx needs skl2onnx: pip install 'bochner[onnx]'")
     check_width("--width", [width])
@@ -78,7 +84,7 @@ def fit(
 
         name = find_method(method).name
         table = read_table(data, target, task, max_rows, seed, parse_image_shape(image_shape))
-        check_width("--width", [width], len(table.y))
+        check_memory("--width", [width], table)
         check_method(table, name, width)
         if onnx is not None:
             _check_onnx(table, name, width)
@@ -126,7 +132,7 @@ def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
     }
     schema = Schema.of(table.X, pixels=table.image_shape is not None)
     save_model(trained.pipeline, output, schema=schema, details=details)
-    say(f"Wrote {output} ({file_size(output)}).")
+    say(f"Wrote {written(output)}.")
 
 
 def _check_onnx(table: Table, method: str, width: int) -> None:
@@ -149,4 +155,4 @@ def _write_onnx(table: Table, trained: Trained, path: Path) -> None:
     graph = to_onnx(trained.pipeline, table.X.to_numpy() if named else table.X)
     with writing_whole(path) as file:
         file.write(graph.SerializeToString())
-    say(f"Wrote {path} ({file_size(path)}).")
+    say(f"Wrote {written(path)}.")

@@ -21,7 +21,9 @@ def predict(
     data: Annotated[
         str, typer.Argument(help=f"New rows, with or without the target. {data_help()}")
     ],
-    output: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("predictions.csv"),
+    output: Annotated[
+        Path, typer.Option(help="The CSV file to write; - is standard output.")
+    ] = Path("predictions.csv"),
     scores: Annotated[
         bool,
         typer.Option("--scores", help="Also what the model decides by; not with --probabilities."),
@@ -63,6 +65,7 @@ def _load(path: Path) -> Model:
 
 
 def _report(summary: PredictionSummary, output: Path) -> None:
+    from bochner.records.files import is_stdout
     from bochner.records.wording import counted
 
     say(*(f"{note[0].upper()}{note[1:]}." for note in summary.notes), style="dim")
@@ -72,4 +75,5 @@ def _report(summary: PredictionSummary, output: Path) -> None:
     if summary.score is not None and summary.measure is not None:
         rows = counted(summary.n_scored, "row")
         say(f"{score_text(summary.measure, summary.score)} on {rows} with a target.")
-    say(f"Wrote {counted(summary.n_rows, 'prediction')} to {output}.")
+    where = "standard output" if is_stdout(output) else output
+    say(f"Wrote {counted(summary.n_rows, 'prediction')} to {where}.")

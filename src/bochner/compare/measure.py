@@ -109,6 +109,46 @@ class Measurer:
         return {"guarantee": found.as_dict()}
 
 
+def is_complete(result: Result) -> bool:
+    """Whether a result from a file has all that is shown of one, as it should be."""
+    details = result.details
+    chosen, n_test, errors = (details.get(name) for name in ("chosen", "n_test", "errors"))
+    times = (result.fit, result.seconds, details.get("transform"))
+    return (
+        all(isinstance(number, (int, float)) and np.isfinite(number) for number in times)
+        and bool(np.isfinite(result.score))
+        and isinstance(chosen, dict)
+        and isinstance(n_test, int)
+        and (errors is None or (isinstance(errors, int) and 0 <= errors <= n_test))
+        and {"errors", "guarantee"} <= details.keys()
+        and _are_counts(details.get("class_errors"))
+        and _is_guarantee(details["guarantee"])
+    )
+
+
+def _are_counts(by_class: Any) -> bool:
+    """Pairs of whole numbers, wrong decisions and rows, or nothing."""
+    if by_class is None:
+        return True
+    return isinstance(by_class, list) and all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(number, int) for number in pair)
+        and 0 <= pair[0] <= pair[1]
+        for pair in by_class
+    )
+
+
+def _is_guarantee(found: Any) -> bool:
+    """What a guarantee is on file, or nothing."""
+    if found is None:
+        return True
+    kinds = {"name": str, "value": float | int, "uninformative": float | int, "statement": str}
+    return isinstance(found, dict) and all(
+        isinstance(found.get(name), kind) for name, kind in kinds.items()
+    )
+
+
 def _count_errors(setup: Setup, y: NDArray[Any], predictions: NDArray[Any]) -> dict[str, Any]:
     """Wrong decisions, in all and of every class with its number of rows; None for numbers."""
     if not setup.measure.classes:

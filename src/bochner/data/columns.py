@@ -5,6 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any, Literal
 
+import numpy as np
+
+from bochner.records.wording import counted
+
 Kind = Literal["number", "category", "date", "text", "constant"]
 USED_KINDS: tuple[Kind, ...] = ("number", "category", "date")  # others cannot help
 
@@ -80,3 +84,19 @@ def day_comes_first(column: Any) -> bool:
     sample = column.dropna().iloc[:_INSPECTED]
     by_day, by_month = (parse_times(sample, first).notna().sum() for first in (True, False))
     return bool(by_day > by_month)
+
+
+def count_infinite(X: Any) -> int:
+    """Infinite entries in the columns of numbers of a DataFrame.
+
+    >>> import pandas as pd
+    >>> count_infinite(pd.DataFrame({"a": [1.0, float("inf")], "b": ["x", "inf"]}))
+    1
+    """
+    numbers = X.select_dtypes("number")
+    return int(np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan)).sum())
+
+
+def infinite_note(count: int) -> str:
+    """The sentence about infinite entries of a DataFrame, without its full stop."""
+    return f"{counted(count, 'infinite value')} {'counts' if count == 1 else 'count'} as missing"

@@ -94,8 +94,16 @@ def numbers(y: NDArray[Any], name: str | None) -> NDArray[np.float64]:
             "--task classification."
         )
     y = y.astype(np.float64)
-    if np.ptp(y) == 0:
+    if y.min() == y.max():
         raise TableError(f"the target is {y[0]:g} in every row: there is nothing to learn.")
+    with np.errstate(all="ignore"):
+        squares = np.var(y) * len(y)
+    if not 0 < squares < np.inf:
+        largest, way = np.abs(y).max(), "large" if squares != 0 else "close together"
+        raise TableError(
+            f"the target has values up to {largest:.3g} that are too {way} for their squared "
+            "errors to fit in float64: multiply them by a constant."
+        )
     return y
 
 

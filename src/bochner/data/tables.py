@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bochner.data import labels
 from bochner.data.bundled import BUNDLED, load_bundled
+from bochner.data.columns import count_infinite, infinite_note
 from bochner.data.errors import TableError
 from bochner.data.formats import describe_formats, find_format, name_without_suffixes
 from bochner.data.formats.base import Contents, Expected, Piece, Request, cut_rows, sample_rows
@@ -184,6 +185,7 @@ def _finish(
     if X.shape[1] == 0:
         raise TableError(f"{name} has no column besides the target.")
     X = _finite(name, X, notes)
+    _check_magnitude(X)
     shape = contents.image_shape if image_shape == "auto" else image_shape
     if shape is not None:
         X = check_image_shape(X, shape, name)
@@ -201,11 +203,27 @@ def _finite(name: str, X: Any, notes: list[str]) -> Any:
             raise TableError(f"{name} holds infinite values.")
         return X
     X = X.reset_index(drop=True)
-    numbers = X.select_dtypes("number")
-    infinite = np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
-    if not infinite.any():
+    if not (count := count_infinite(X)):
         return X
-    count = int(infinite.sum())
-    verb = "counts" if count == 1 else "count"
-    notes.append(f"{counted(count, 'infinite value')} {verb} as missing.")
-    return X.assign(**{name: X[name].where(np.isfinite(X[name])) for name in numbers.columns})
+    notes.append(f"{infinite_note(count)}.")
+    numbers = X.select_dtypes("number").columns
+    return X.assign(**{name: X[name].where(np.isfinite(X[name])) for name in numbers})
+
+
+def _check_magnitude(X: Any) -> None:
+    """An error where numbers are so large that a column has no variance in float64."""
+    if hasattr(X, "toarray"):  # divided by its largest entries, not by a standard deviation
+        return
+    columns = X.select_dtypes("number") if hasattr(X, "iloc") else X
+    values = np.asarray(columns, dtype=None if columns is X else np.float64)
+    if values.dtype.kind != "f" or not values.size:
+        return
+    largest = np.fmax.reduce(np.abs(values), axis=0)
+    with np.errstate(over="ignore"):
+        wrong = np.flatnonzero(np.isinf(len(values) * np.float64(2 * largest) ** 2))
+    if len(wrong):
+        column = repr(columns.columns[wrong[0]]) if columns is not X else str(wrong[0] + 1)
+        raise TableError(
+            f"column {column} has values up to {largest[wrong[0]]:.3g}, whose squares do not fit "
+            "in float64: divide it by a constant."
+        )

@@ -93,6 +93,7 @@ def on_cuda(X: Any) -> bool:
 
 def place_of(X: Any) -> Place:
     """Where `X` is, by the first table above."""
+    check_layout(X)
     if is_host(X):
         return "host"
     if is_dask(X):
@@ -103,6 +104,26 @@ def place_of(X: Any) -> Place:
         "X must be a NumPy array, a SciPy sparse matrix, an array-API array such as a "
         f"PyTorch tensor, or a dask array, got {type(X).__name__}."
     )
+
+
+def check_layout(X: Any) -> None:
+    """A ValueError for a sparse PyTorch tensor: its few operations are not enough."""
+    if is_torch(X) and str(X.layout) != "torch.strided":
+        raise ValueError(
+            f"X is a sparse PyTorch tensor ({X.layout}), which is not supported: give "
+            "X.to_dense(), or a SciPy sparse matrix."
+        )
+
+
+def table_as_array(X: Any) -> Any:
+    """A dask dataframe as a dask array; nullable numbers become floats, with NaN where missing."""
+    kinds = {name: getattr(dtype, "numpy_dtype", None) for name, dtype in X.dtypes.items()}
+    floats = {
+        name: dtype if dtype.kind == "f" else np.dtype(np.float64)
+        for name, dtype in kinds.items()
+        if dtype is not None and dtype.kind in "fiub"
+    }
+    return (X.astype(floats) if floats else X).to_dask_array()
 
 
 def namespace(X: Any) -> Any:
@@ -274,6 +295,9 @@ def to_numpy(X: Any) -> NDArray[Any]:
         X = X.float() if _name(X.dtype) == "bfloat16" else X
     elif _library(X) == "cupy":
         X = X.get()
+    elif is_device(X):  # which NumPy can read on the default device of its library
+        default = namespace(X).__array_namespace_info__().default_device()
+        X = X if device_of(X) == default else X.to_device(default)
     return np.asarray(X)
 
 
@@ -289,10 +313,31 @@ def on_device(X: Any, device: str) -> Any:
     return torch.as_tensor(X, dtype=torch.float32, device=device)
 
 
-def all_finite(X: Any) -> bool:
-    """Whether there is neither NaN nor infinity in an array that is not lazy."""
-    if "float" not in _name(X.dtype):
-        return True
+def largest_squared(dtype: Any) -> float:
+    """What can be squared and summed without overflow, with room for the number of entries."""
+    return 1e15 if np.dtype(dtype) == np.float32 else 1e150
+
+
+def check_entries(X: Any, largest: float = np.inf) -> None:
+    """A ValueError where an array that is not lazy holds NaN, infinity, or more than `largest`."""
+    if "float" not in _name(X.dtype) or 0 in X.shape:
+        return
     values = X.data if sparse.issparse(X) else X
     xp = namespace(values)
-    return bool(xp.all(xp.isfinite(values)))
+    limit = min(largest, float(xp.finfo(values.dtype).max))
+    if _all_within(values, limit, xp):
+        return
+    if not bool(xp.all(xp.isfinite(values))):
+        raise ValueError("Input X contains NaN or infinity.")
+    raise ValueError(
+        f"Input X contains values too large to compute with, up to "
+        f"{float(xp.max(xp.abs(values))):.3g} in size, where at most {limit:g} is accepted: "
+        "squares would overflow. Scale the columns first, for example with MaxAbsScaler."
+    )
+
+
+def _all_within(values: Any, limit: float, xp: Any) -> bool:
+    if is_host(values):  # without a copy
+        ends = values.max(initial=0), values.min(initial=0)
+        return bool(ends[0] <= limit and ends[1] >= -limit)  # NaN is neither
+    return bool(xp.all(xp.abs(values) <= limit))

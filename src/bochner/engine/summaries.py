@@ -23,6 +23,7 @@ from bochner.engine.rowwise import (
 )
 
 _BATCH = 2**16
+_COLLECTED_BYTES = 2**30  # of a dask array, by default
 
 
 def variance(X: Any) -> float:
@@ -105,6 +106,41 @@ def rows_at(X: Any, index: NDArray[np.intp]) -> Any:
     return xp.take(X, convert(index, X, xp.int64), axis=0)
 
 
+def take_part(
+    X: Any,
+    y: NDArray[Any],
+    random_state: RandomState,
+    *,
+    most_rows: int | None = None,
+    memory_budget: int | None = None,
+) -> tuple[Any, NDArray[Any]]:
+    """The rows that a game or a chain looks at again and again, and their labels.
+
+    All of them, or a sample of `most_rows`. Those of a dask array come to the host, since every
+    look would be a round trip: as many as fit in `memory_budget` bytes (None: one gigabyte).
+    """
+    n = len(y)
+    most = n if most_rows is None else min(n, most_rows)
+    if is_dask(X):
+        most = min(most, max(2, int((memory_budget or _COLLECTED_BYTES) // _row_bytes(X, n))))
+    elif most == n:
+        return X, y
+    index = np.arange(n) if most == n else np.sort(random_state.permutation(n)[:most])
+    return rows_at(X, index), y[index]
+
+
+def _row_bytes(X: Any, n_rows: int) -> float:
+    """Bytes of a row of a dask array, of sparse ones in the mean."""
+    if not sparse.issparse(X._meta):
+        return float(X.shape[1] * X.dtype.itemsize)
+    stored = reduce_rows(_n_stored, X)
+    return float(stored / n_rows * (X.dtype.itemsize + 4) + 8)
+
+
+def _n_stored(X: Any) -> int:
+    return int(X.nnz)
+
+
 def choose_rows(n: int, n_rows: int, random_state: RandomState) -> NDArray[np.intp]:
     """At most `n_rows` distinct numbers below `n`, in increasing order."""
     if n <= n_rows:
@@ -128,4 +164,6 @@ def _from_blocks(X: Any, index: NDArray[np.intp]) -> Any:
 
 
 def _stack(blocks: Sequence[Any]) -> Any:
-    return sparse.vstack(blocks).tocsr() if sparse.issparse(blocks[0]) else np.vstack(blocks)
+    if sparse.issparse(blocks[0]):
+        return sparse.vstack(blocks).tocsr()
+    return np.vstack([to_numpy(block) for block in blocks])

@@ -75,7 +75,8 @@ class AlignmentSums:
         n = len(y)
         w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
         values = np.zeros(n) if self.target.classes is not None else self.columns(y)[:, 0]
-        moments = [w.sum(), w @ w, w @ values, w @ (w * values), w @ (w * values**2)]
+        with np.errstate(over="ignore", invalid="ignore"):  # of weights that `losses` refuses
+            moments = [w.sum(), w @ w, w @ values, w @ (w * values), w @ (w * values**2)]
         low, high = self.extremes
         return replace(
             self,
@@ -122,10 +123,15 @@ class AlignmentSums:
         >>> alignment_sums(X, y, np.array([[0.0, 1.0]])).losses()
         array([1., 0.])
         """
-        w, w2 = self.moments[:2]
-        pairs = w**2 - w2
-        if self.n_rows < 2 or not pairs > 0:
+        w, w2 = map(float, self.moments[:2])
+        pairs = w * w - w2
+        if self.n_rows < 2:
             raise ValueError(f"the alignment loss needs at least two rows, got {self.n_rows}.")
+        if not 0 < pairs < np.inf:
+            raise ValueError(
+                "the alignment loss needs at least two rows whose sample_weight is above zero, of "
+                f"a size that can be squared; the weights of {self.n_rows} rows sum to {w:g}."
+            )
         return 0.5 - (self.similarity_sums() - self.self_similarity()) / (2 * pairs)
 
 

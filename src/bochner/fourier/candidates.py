@@ -38,6 +38,11 @@ class Candidates:
             width = max(width, 64)
         return row_slices(self.n, width)
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of :meth:`blocks`."""
+        return len(self._slices())
+
     def blocks(self, dtype: Any = np.float64) -> Iterator[tuple[slice, NDArray[Any]]]:
         """The blocks in order: which candidates, and their frequencies, one per column."""
         yield from self._draw(range(len(self._slices())), dtype)

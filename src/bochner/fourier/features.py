@@ -36,7 +36,8 @@ class FourierFeatures(FeatureMap):
     Parameters
     ----------
     n_components : int, default=100
-        Number of output columns. Must be even when `paired`.
+        Number of output columns. Must be even when `paired`: a cosine without its sine would make
+        the length of a row of features, and the kernel of a row with itself, depend on the row.
     kernel : {"gaussian", "laplacian", "cauchy", "matern", "exponential"} or kernel object, \
             default="gaussian"
         The kernel; ``"rbf"`` is another name of the Gaussian. Objects are those of
@@ -165,17 +166,17 @@ class FourierFeatures(FeatureMap):
             kernel, *shape, sampling=self.sampling, random_state=random_state
         )
         self.kernel_, self.offsets_ = kernel, None
-        self.frequencies_ = frequencies.astype(float_dtype(X), copy=False)
         if not self.paired:
             offsets = random_state.uniform(0, 2 * np.pi, n_frequencies)
             self.offsets_ = offsets.astype(float_dtype(X))
+        self.frequencies_ = frequencies.astype(float_dtype(X), copy=False)
         return self
 
     def _features(self, X: Any) -> Any:
         return engine.features(
             X,
             self.frequencies_,
-            scale=(1 if self.paired else 2) ** 0.5 * self.frequencies_.shape[1] ** -0.5,
+            scale=(self.squared_norm_limit / self.frequencies_.shape[1]) ** 0.5,
             offset=self.offsets_,
             **self._engine_options(),
         )
@@ -183,8 +184,8 @@ class FourierFeatures(FeatureMap):
     @property
     def squared_norm_limit(self) -> float:
         """What the squared length of a row of features never exceeds."""
-        return 1.0 if self.paired else 2.0
+        return 1.0 if self.offsets_ is None else 2.0
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.frequencies_.shape[1] * (2 if self.paired else 1))
+        return int(self.frequencies_.shape[1] * (2 if self.offsets_ is None else 1))

@@ -16,8 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import SupervisedFeatureMap
-from bochner.engine.places import convert, dense, float_dtype, is_host, result_dtype, to_numpy
-from bochner.engine.rowwise import concat_columns, map_rows, with_known_lengths
+from bochner.engine.places import (
+    check_entries,
+    convert,
+    dense,
+    float_dtype,
+    is_host,
+    largest_squared,
+    result_dtype,
+    to_numpy,
+    zeros,
+)
+from bochner.engine.rowwise import concat_columns, map_rows
 from bochner.engine.summaries import take_rows
 from bochner.fourier.alignment import landmark_losses
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
@@ -107,7 +117,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     (1797, 20)
     """
 
-    _learned: ClassVar[str] = "landmarks_"
+    _learned: ClassVar[str] = "_coefficients"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
@@ -121,6 +131,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
+
+    _candidates: Candidates
+    _coefficients: NDArray[np.complex128] | None  # None for the plain kernel
 
     def __init__(
         self,
@@ -166,12 +179,12 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         """
         X, y, target = self._validate_labelled(X, y)
         self._n_rows = len(y)
-        X = with_known_lengths(X)
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
         self.classes_ = target.classes
         self._place_landmarks(X, y, target, random_state)
         if self.posterior is None:
+            self._coefficients = None
             return self
         self._candidates = Candidates(
             self.kernel_,
@@ -203,11 +216,15 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         other._validate_params()
         return other._weigh()
 
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        """Distances of float32 rows are float32, and so are their squares."""
+        return largest_squared(dtype)
+
     def _features(self, X: Any) -> Any:
-        if self.posterior is None:
+        c, options = self._coefficients, self._engine_options()
+        if c is None:
             return map_rows(self._kernel_values, X, self._n_features_out)
-        options = self._engine_options()
-        size, c = self.n_frequencies, self._coefficients
+        size = self._candidates.multiple
         return concat_columns(
             [
                 engine.grouped_waves(X, W, c[block], size, **options)
@@ -234,7 +251,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             One for each landmark.
         """
         check_is_fitted(self)
-        if self.posterior is None:
+        if self._coefficients is None:
             raise ConditionsNotMet("posterior=None learns nothing; there is no bound.")
         if isinstance(self.landmarks, str) and self.landmarks == "kmeans":
             raise ConditionsNotMet(
@@ -278,6 +295,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         given = self.landmarks
         points, labels = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
         points = check_array(points, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_entries(points, self._largest_entry(points.dtype, reset=True))
         if points.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"landmarks have {points.shape[1]} columns, but X has {self.n_features_in_}."
@@ -291,6 +309,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             return points, None
         labels = check_labels(labels, points.shape[0])
         if target.classes is None:
+            Target.of(labels, "regression")  # raises for text
             return points, labels
         target.indices(labels)  # raises for a class that y does not hold
         order = np.argsort(labels, kind="stable")
@@ -327,15 +346,14 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     def _weigh(self) -> Self:
         """The posteriors, from the losses."""
         self.posterior_ = gibbs_posterior(self.losses_, self.beta, self._n_rows)
+        coefficients = np.asarray(self.posterior_ * self._at_landmark, np.complex128)
+        self._coefficients = coefficients.ravel()  # the last: it is fitted
         return self
-
-    @property
-    def _coefficients(self) -> NDArray[np.complex128]:
-        """Of the waves in the similarities, landmark by landmark."""
-        return np.asarray((self.posterior_ * self._at_landmark).ravel())
 
     def _kernel_values(self, X: Any) -> Any:
         """The kernel itself, computed on the host."""
+        if X.shape[0] == 0:  # a block of a dask array, which scikit-learn's kernels refuse
+            return zeros((0, self._n_features_out), X, result_dtype(X))
         dtype = float_dtype(X)
         rows = X if is_host(X) else to_numpy(X)
         return convert(self.kernel_(rows, self.landmarks_.astype(dtype)), X, result_dtype(X))

@@ -22,6 +22,7 @@ def sample_tilted_gaussian(
     strength: float,
     n_steps: int,
     random_state: RandomState,
+    after_step: Callable[[], bool | None] = lambda: None,
 ) -> tuple[Float, Float]:
     r"""Draw from :math:`q(z) \propto e^{c v(z) - \|z\|^2 / 2}` with independent chains.
 
@@ -31,7 +32,8 @@ def sample_tilted_gaussian(
     adapts to an acceptance of 0.57; both are then fixed.
 
     The potential maps points of shape (d, m), one column per chain, to ``v`` of shape (m,) and
-    its gradient. Returns where the chains ended, and the share of them that moved in each step.
+    its gradient. Returns where the chains ended, and the share of them that moved in each step;
+    they end early where `after_step` returns True.
     """
     z = random_state.standard_normal(shape)
     v, slope = potential(z)
@@ -56,4 +58,6 @@ def sample_tilted_gaussian(
         acceptance[k] = moved.mean()
         if k < n_steps // 2:
             step *= np.exp(0.3 * (acceptance[k] - _TARGET_ACCEPTANCE))
+        if after_step():
+            return z, acceptance[: k + 1]
     return z, acceptance

@@ -9,15 +9,18 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bochner import engine
-from bochner.base import SupervisedFeatureMap, n_pairs
+from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
 from bochner.engine.places import float_dtype, to_numpy
 from bochner.engine.rowwise import with_known_lengths
+from bochner.engine.summaries import take_part
 from bochner.fourier.alignment import AlignmentSums, label_sums
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
@@ -40,7 +43,13 @@ _CHAINS = 100
 _STEPS = 200
 
 
-class PosteriorFourierFeatures(SupervisedFeatureMap):
+def _has_candidates(posterior: PosteriorFourierFeatures) -> bool:
+    if posterior.support != "candidates":
+        raise AttributeError(f"support={posterior.support!r}: it needs support='candidates'.")
+    return True
+
+
+class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     r"""Fourier features drawn from a posterior learned from the labels.
 
     The kernel's Fourier transform is a prior over cosines. From it come `n_candidates`
@@ -77,7 +86,9 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
     support : {"candidates", "continuous"}, default="candidates"
         ``"continuous"`` draws from :math:`p(w) e^{-\beta \sqrt n L(w)}` itself (the paper's
         equation 11) with Langevin chains, without candidates. Gaussian kernel and ``kl`` only.
-        Much better with ten features or fewer; it carries no guarantee.
+        Much better with ten features or fewer; it carries no guarantee. The rows of a dask array
+        come to the host, as many as fit in `memory_budget` (None: one gigabyte), a random sample
+        if there are more.
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is.
     kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
@@ -108,6 +119,9 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
     -----
     The guarantee of :meth:`bound` is about the alignment loss of the kernel, not about the error
     of a classifier that uses it.
+
+    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of every
+    block of candidates (64 MB of frequencies), or of every step of the chains, which they may end.
 
     References
     ----------
@@ -179,6 +193,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         self.memory_budget = memory_budget
         self.random_state = random_state
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the posterior and draw from it.
@@ -206,6 +221,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         self._add_rows(X, y, sample_weight)
         return self._choose()
 
+    @available_if(_has_candidates)  # type: ignore[untyped-decorator]
+    @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The sums are additive: parts give what `fit` on all rows gives.
@@ -224,10 +241,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         -----
         `gamma` must be a number for that to be exact: a rule looks at the first part only.
         """
-        if self.support == "continuous":
-            raise ValueError("partial_fit needs support='candidates'.")
         first = not hasattr(self, "_sums")
-        X = self._validate_rows(X, reset=first)
+        X = with_known_lengths(self._validate_rows(X, reset=first))
         y = check_labels(y, X.shape[0])
         if first:
             labels = y if classes is None else np.unique(np.asarray(classes))
@@ -235,6 +250,7 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         self._add_rows(X, y, sample_weight)
         return self._choose()
 
+    @available_if(_has_candidates)  # type: ignore[untyped-decorator]
     def with_posterior(self, **changes: Any) -> Self:
         """The map with another posterior, from the same losses: the data is not needed.
 
@@ -326,11 +342,13 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
             self._weighted = True
-        X = with_known_lengths(X)
-        parts = [
-            label_sums(self._sums, X, y, W, weights, **self._engine_options())
-            for _, W in self._candidates.blocks(self._dtype)
-        ]
+        context = self._init_callback_context(max_subtasks=self._candidates.n_blocks)
+        context.call_on_fit_task_begin(estimator=self)
+        parts = []
+        for _, W in self._candidates.blocks(self._dtype):
+            parts.append(label_sums(self._sums, X, y, W, weights, **self._engine_options()))
+            subtask_done(context, self, "block of candidates")
+        context.call_on_fit_task_end(estimator=self)
         self._sums = self._sums.add(np.concatenate(parts), y, weights)
         self.losses_ = self._sums.losses()
 
@@ -367,6 +385,8 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        random_state = np.random.RandomState(self._draw_seed)
+        X, y = take_part(X, y, random_state, memory_budget=self.memory_budget)
         n_rows, n = len(y), self._n_frequencies()
         A, signs = Target(self.classes_).columns_and_signs(y)
         spread = np.sqrt(2 * self.kernel_.width)
@@ -377,13 +397,17 @@ class PosteriorFourierFeatures(SupervisedFeatureMap):
             v, slope = engine.potential_and_gradient(X, W, A / n_rows, **options)
             return to_numpy(v), spread * to_numpy(slope)
 
+        context = self._init_callback_context(max_subtasks=_STEPS)
+        context.call_on_fit_task_begin(estimator=self)
         strength = self.beta * np.sqrt(n_rows) * n_rows / (2 * (n_rows - 1))
         points, _ = sample_tilted_gaussian(
             potential,
             (self.n_features_in_, max(_CHAINS, n)),
             strength=strength,
             n_steps=_STEPS,
-            random_state=np.random.RandomState(self._draw_seed),
+            random_state=random_state,
+            after_step=lambda: subtask_done(context, self, "step"),
         )
+        context.call_on_fit_task_end(estimator=self)
         self.frequencies_ = (spread * points[:, :n]).astype(self._dtype)
         self.weights_ = np.full(n, 1 / n)

@@ -52,7 +52,10 @@ def gaussian_bumps(U: Any, centers: Any, gamma: float) -> Any:
     exponents = U @ (2.0 * gamma * centers.T)
     exponents -= gamma * xp.sum(U * U, axis=1)[:, None]
     exponents -= gamma * xp.sum(centers * centers, axis=1)[None, :]
-    return np.exp(exponents, out=exponents) if xp is np else xp.exp(exponents)
+    # Above zero there is only rounding, which a narrow bump would blow up.
+    if xp is np:
+        return np.exp(np.minimum(exponents, 0, out=exponents), out=exponents)
+    return xp.exp(xp.minimum(exponents, xp.zeros_like(exponents)))
 
 
 def nystroem_bumps(landmarks: NDArray[Any], gamma: float, dtype: Any) -> Bumps:

@@ -18,14 +18,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.base import FeatureMap
 from bochner.engine.places import (
-    all_finite,
     as_array,
     as_float,
+    check_entries,
     convert,
+    float_dtype,
     is_dask,
     is_device,
     is_real,
     item_size,
+    largest_squared,
     namespace,
     to_numpy,
     wide_dtype,
@@ -183,6 +185,8 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
     True
     """
 
+    _learned: ClassVar[str] = "scale_"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "layers": [str, list, tuple],
         "image_shape": [None, list, tuple],
@@ -248,6 +252,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         -------
         self
         """
+        self.__dict__.pop(self._learned, None)
         layers = resolve_layers(self.layers)
         check_approximation(self.approximation)
         X, shape = self._validate_images(X, reset=True)
@@ -282,7 +287,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         array of shape (n, n_features_out)
             Where `X` is; float32 or float64, see the notes.
         """
-        check_is_fitted(self, "scale_")
+        check_is_fitted(self)
         X, _ = self._validate_images(X, reset=False)
         out = None
         for part, batch in self._batches(X, None, len(self.layers_)):
@@ -325,8 +330,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
                 self.n_features_in_ = math.prod(shape)
                 if hasattr(self, "feature_names_in_"):  # of an earlier fit, to a table
                     del self.feature_names_in_
-        if not flat or is_device(X):
-            self._check_values(X, shape)
+        self._check_values(X, shape)
         return X, shape
 
     def _shape_of_flat(self, n_features: int) -> tuple[int, int, int]:
@@ -375,8 +379,9 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         if not is_real(X):
             raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
         count = self.memory_budget // (16 * math.prod(shape))
-        if not all(all_finite(X[part, ...]) for part in row_slices(X.shape[0], count)):
-            raise ValueError("Input X contains NaN or infinity.")
+        largest = largest_squared(float_dtype(X, images=True))
+        for part in row_slices(X.shape[0], count):
+            check_entries(X[part, ...], largest)
 
     def _choose_images(self, n: int, random_state: RandomState) -> NDArray[np.intp]:
         if self.max_images is None or n <= self.max_images:

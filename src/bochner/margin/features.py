@@ -17,19 +17,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bochner import engine
-from bochner.base import SupervisedFeatureMap, n_pairs
+from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
 from bochner.engine.places import (
     as_float,
     by_rows,
     convert,
     float_dtype,
-    is_dask,
     is_device,
     namespace,
     to_numpy,
 )
-from bochner.engine.rowwise import map_rows, with_known_lengths
-from bochner.engine.summaries import rows_at
+from bochner.engine.summaries import rows_at, take_part
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
@@ -92,11 +90,11 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         The search stays within this many principal directions of the rows, found from a
         sample of at most 8192. None: all.
     rows_per_round : int or None, default=16000
-        Rows that a search looks at, drawn anew each round where there are more; None is all. A
-        dask array is always looked at as a whole, by its workers.
+        Rows that a search looks at, drawn anew each round where there are more; None is all.
     max_rows : int or None, default=200000
         Rows that take part at all; of more, a random sample. The data player keeps
-        ``max_rows * n_components`` numbers during `fit`.
+        ``max_rows * n_components`` numbers during `fit`. The rows of a dask array that take part
+        come to the host, as many as fit in `memory_budget` (None: one gigabyte).
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is. As in scikit-learn, ``"auto"`` takes whole numbers for classes.
     gamma : float, "scale" or "median", default="median"
@@ -280,7 +278,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         rows = self._projected(X)
         columns = columns_of(target, y).astype(float_dtype(X))
         columns = convert(columns, rows) if is_device(rows) else columns
-        search = self._search(rows, n_frequencies)
+        search = self._search(n_frequencies)
         strength = usual_strength(target) if self.strength == "auto" else float(self.strength)
         if before is None:
             self.setting_, self.trials_ = choose_setting(
@@ -314,19 +312,16 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     def _take_part(self, X: Any, y: Any, random_state: RandomState) -> tuple[Any, Any]:
         """The rows that take part: all, or a sample."""
-        X, n = with_known_lengths(X), len(y)
-        if n < 2:
-            raise ValueError(f"a game needs at least 2 rows, got n_samples = {n}.")
-        if self.max_rows is None or n <= self.max_rows:
-            return X, y
-        index = np.sort(random_state.permutation(n)[: self.max_rows])
-        return rows_at(X, index), y[index]
+        if len(y) < 2:
+            raise ValueError(f"a game needs at least 2 rows, got n_samples = {len(y)}.")
+        limits = {"most_rows": self.max_rows, "memory_budget": self.memory_budget}
+        return take_part(X, y, random_state, **limits)
 
     def _directions(self, X: Any, random_state: RandomState) -> NDArray[Any] | None:
         if self.n_directions is None or self.n_directions >= X.shape[1]:
             return None
         n = int(X.shape[0])
-        if n > _DIRECTION_ROWS and not is_dask(X):
+        if n > _DIRECTION_ROWS:
             X = rows_at(X, np.sort(random_state.permutation(n)[:_DIRECTION_ROWS]))
         return to_numpy(principal_directions(X, self.n_directions, random_state))
 
@@ -337,20 +332,17 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     def _projected(self, X: Any) -> Any:
         """The rows as the game sees them: scaled, in the principal directions, where they are."""
-        if self._basis is None:
-            meta = as_float(X._meta) if is_dask(X) else None  # sparse blocks stay sparse
-            rows = map_rows(_project, X, X.shape[1], meta=meta, scale=self._scale)
-        else:
-            width, shared = self._basis.shape[1], {"basis": self._basis}
-            rows = map_rows(_project, X, width, shared=shared, scale=self._scale)
-        return rows.persist() if is_dask(rows) else rows
+        rows = as_float(X)
+        rows = rows if self._basis is None else rows @ convert(self._basis, rows)
+        # by row, so that a table, which is stored by column, gives the same products
+        return by_rows(rows * self._scale)
 
     def _inside(self, frequencies: Any) -> Any:
         """Frequencies as the game sees them: for scaled rows, in the principal directions."""
         frequencies = frequencies / frequencies.dtype.type(self._scale)
         return frequencies if self._basis is None else self._basis.T @ frequencies
 
-    def _search(self, rows: Any, n_frequencies: int) -> Search:
+    def _search(self, n_frequencies: int) -> Search:
         usual = min(-(-n_frequencies // _FEWEST_ROUNDS), _MOST_PEAKS)
         return Search(
             length=1.0,  # the rows have been scaled to it
@@ -358,7 +350,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             n_chains=self.n_chains,
             n_steps=self.n_steps,
             temperature=self.temperature,
-            n_rows=None if is_dask(rows) else self.rows_per_round,
+            n_rows=self.rows_per_round,
         )
 
     def _play(
@@ -374,8 +366,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         context.call_on_fit_task_begin(estimator=self)
 
         def after_round(functions: list[Any], record: Record) -> bool | None:
-            task = context.subcontext(task_name="round").call_on_fit_task_begin(estimator=self)
-            return task.call_on_fit_task_end(estimator=self)
+            return subtask_done(context, self, "round")
 
         options = {"random_state": RandomState(state), **self._engine_options()}
         watched = after_round if hasattr(self, "_skl_callbacks") else None
@@ -410,15 +401,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         if before is not None:
             history = {name: np.r_[before[name], values] for name, values in history.items()}
         with np.errstate(divide="ignore"):  # an optimum of zero: nothing is lost at any margin
-            history["margin"] = (2 * history["objective"]) ** -0.5
+            history["margin"] = (2 * np.maximum(history["objective"], 0)) ** -0.5
         history["gap"] = history["objective"] - np.maximum.accumulate(history["value"])
         self.history_, self.n_iter_ = history, len(history["gap"])
         self.duality_gap_ = float(history["gap"][-1])
-
-
-def _project(X: Any, scale: float, basis: Any = None) -> Any:
-    rows = as_float(X)
-    rows = rows if basis is None else rows @ convert(basis, rows)
-    rows = rows * scale
-    # by row, so that a table, which is stored by column, gives the same products
-    return by_rows(rows)

@@ -45,7 +45,8 @@ def features(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | N
         return values
 
     row = size * (3 * len(plan.products) + plan.width + 2 * plan.rotation.shape[0])
-    return map_batches(batch, X, (memory_budget or _DEFAULT_BUDGET) // row)
+    with np.errstate(over="ignore", invalid="ignore"):  # in the rows that are far, of NumPy's kin
+        return map_batches(batch, X, (memory_budget or _DEFAULT_BUDGET) // row)
 
 
 def _with_far_rows(values: Any, left: Any, block: Any, plan: GaussianPlan, normalize: bool) -> Any:

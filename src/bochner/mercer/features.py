@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.base import FeatureMap
-from bochner.engine.places import dense
+from bochner.engine.places import dense, largest_squared
 from bochner.engine.summaries import sample_rows
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import SpectralKernel, StandardKernel
@@ -30,6 +30,7 @@ from bochner.mercer.plan import Plan
 _POOL = 4  # candidates for each feature, of which rerank takes the best
 _RERANK_ROWS = 4096
 _MASS_ROWS = 1000
+_MOST_COLUMNS = 2**15  # whose covariance has eight gigabytes
 _DENSITY_ROWS = 20_000  # that mixtures and quantiles are fitted to
 
 
@@ -150,10 +151,11 @@ class MercerFeatures(FeatureMap):
 
     Notes
     -----
-    `fit` needs the covariance, of the square of the number of columns of X, and its
-    eigenvectors. `transform` costs one multiplication per feature, after a product with the axes
-    that are used. Axes of little variance that only order 0 is taken of share one ratio of
-    eigenvalues where this costs less than 1e-5 of the captured mass.
+    `fit` needs the covariance, of the square of the number of columns of X (at most 32768, but for
+    ``density="marginals"``), and its eigenvectors. `transform` costs one multiplication per
+    feature, after a product with the axes that are used. Axes of little variance that only order 0
+    is taken of share one ratio of eigenvalues where this costs less than 1e-5 of the captured
+    mass.
 
     `transform` returns what it is given: NumPy and sparse rows give a dense NumPy array, a
     PyTorch or CuPy array one on the same device, a dask array a lazy dask array.
@@ -201,6 +203,7 @@ class MercerFeatures(FeatureMap):
 
     _moments: Moments
     _plan: Plan
+    _normalize: bool
     kernel_: Any
     eigenvalues_: NDArray[np.float64]
     orders_: list[Any]
@@ -248,6 +251,7 @@ class MercerFeatures(FeatureMap):
         self
         """
         X = self._validate_rows(X, reset=True)
+        self._check_columns()
         random_state = check_random_state(self.random_state)
         if self.density != "gaussian":
             return self._fit_rows(X, random_state)
@@ -276,14 +280,31 @@ class MercerFeatures(FeatureMap):
         """
         first = not hasattr(self, "_moments")
         X = self._validate_rows(X, reset=first)
+        self._check_columns()
         random_state = check_random_state(self.random_state)
         self._moments = moments(X) if first else self._moments.merge(moments(X))
         if first or self.gamma != "median":
             self.kernel_ = self._resolve_kernel(X, random_state)
         return self._choose_features(X, random_state)
 
+    def _check_columns(self) -> None:
+        """Refuse what would not fit in memory, before it is asked for."""
+        d = self.n_features_in_
+        if d > _MOST_COLUMNS and self.density != "marginals":
+            raise ValueError(
+                f"density={self.density!r} needs the covariance of the columns: X has {d} of "
+                f"them, at most {_MOST_COLUMNS} are accepted. Reduce them first, for example with "
+                "TruncatedSVD, or use FourierFeatures."
+            )
+
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        """Any size once there is a density: features of rows far out vanish."""
+        if reset:
+            return largest_squared(np.float64) ** 0.5  # of fourth powers
+        return np.inf
+
     def _features(self, X: Any) -> Any:
-        return plan_features(X, self._plan, normalize=self.normalize, **self._engine_options())
+        return plan_features(X, self._plan, normalize=self._normalize, **self._engine_options())
 
     def residual(self, X: Any) -> Any:
         r"""What the features miss of every row: :math:`r(x) = 1 - |\varphi(x)|^2 \ge 0`.
@@ -303,12 +324,12 @@ class MercerFeatures(FeatureMap):
         array of shape (n,)
             In float64 where there is float64; of the same kind as `X`.
         """
-        if self.normalize:
+        check_is_fitted(self)
+        if self._normalize:
             raise ValueError(
                 "normalize=True gives rows of length one, which say nothing of the error: fit "
                 "with normalize=False for residuals."
             )
-        check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
         return plan_residuals(X, self._plan, **self._engine_options())
 
@@ -368,9 +389,9 @@ class MercerFeatures(FeatureMap):
         return self
 
     def _store_plan(self, plan: Plan) -> None:
-        self._plan = plan
-        self.eigenvalues_ = np.exp(plan.log_values)
+        self._plan, self._normalize = plan, self.normalize
         self.orders_ = plan.orders()
+        self.eigenvalues_ = np.exp(plan.log_values)
 
     def _warn(self, cut: tuple[int, int | None] | None) -> None:
         if self._plan.width < self.n_components:

@@ -37,6 +37,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
+from sklearn import config_context
 
 from bochner.engine.places import as_array, cast
 from bochner.mercer.gaussian import principal_axes
@@ -105,7 +106,8 @@ def fit_mixture(X: Any, n_mixture: int, random_state: RandomState) -> Mixture:
             precisions_init=1 / (spread + floor),
             random_state=random_state,
         )
-        with warnings.catch_warnings():
+        # The rows are on the host: what scikit-learn does not dispatch does not matter.
+        with warnings.catch_warnings(), config_context(array_api_dispatch=False):
             warnings.simplefilter("ignore")
             model.fit(Z)
         weights, means = model.weights_, model.means_

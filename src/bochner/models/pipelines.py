@@ -23,6 +23,7 @@ from bochner.models.methods import find_method
 from bochner.models.preparation import make_preparation
 
 DEFAULT_C = 10.0
+_SVC_STEPS = 10**7  # of two rows each; with a very large C there would be no end
 
 
 def make_head(
@@ -62,7 +63,8 @@ def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: boo
     if task == "regression":
         ridge = KernelRidge(alpha=1 / (2 * C), kernel="rbf", gamma=gamma)
         return TransformedTargetRegressor(ridge, transformer=StandardScaler())
-    return SVC(C=C, gamma=gamma, class_weight="balanced" if balanced else None)
+    weights = "balanced" if balanced else None
+    return SVC(C=C, gamma=gamma, class_weight=weights, max_iter=_SVC_STEPS)
 
 
 def count_classes(y: Any, task: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.data.columns import count_infinite, infinite_note
 from bochner.data.tables import Expected, TableError, stream_table
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.calibration import as_columns, probabilities
@@ -44,6 +45,9 @@ def predict_file(
     (but for an npz file, whose arrays are read whole). The target may be missing. `extra` is what
     else to write for every row: a column for each class (for two classes one score). A file that
     cannot be read, or does not fit the model, is a TableError or a SchemaError in one line.
+
+    Names of classes are written as they are, so that what is read back is what was learned; a note
+    says so where a spreadsheet would take one for a formula.
     """
     import pandas as pd
 
@@ -56,8 +60,10 @@ def predict_file(
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text)
     writer.writerow(["prediction", *names])
+    n_infinite = 0
     for rows, y in stream_table(source, _expected(model), file_notes):
         X, notes = model.schema.arrange(rows)
+        n_infinite += count_infinite(rows[list(X.columns)]) if hasattr(X, "columns") else 0
         summary.notes.extend(note for note in notes if note not in summary.notes)
         for name, count in model.schema.unseen(X).items():
             summary.unseen[name] = summary.unseen.get(name, 0) + count
@@ -73,6 +79,8 @@ def predict_file(
     text.detach()  # or the file would be closed with it
     if summary.n_rows == 0:
         raise TableError(f"the file {source} has no rows.")
+    summary.notes += _formula_note(classes)
+    summary.notes += [infinite_note(n_infinite)] * bool(n_infinite)
     summary.notes += [note.rstrip(".") for note in file_notes]
     if measure is not None and score is not None:
         summary.notes += score.notes()
@@ -80,6 +88,21 @@ def predict_file(
         if summary.score is not None:
             summary.measure, summary.n_scored = measure.name, score.n_rows
     return summary
+
+
+def _formula_note(classes: Iterable[Any]) -> list[str]:
+    formulas = [name for name in map(str, classes) if name.startswith(("=", "+", "-", "@"))]
+    formulas = [name for name in formulas if not _is_number(name)]
+    note = f"the class {formulas[0]!r} is written as it is" if formulas else ""
+    return [f"{note}; a spreadsheet may take it for a formula"] * bool(note)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _find_measure(model: Model) -> Measure | None:

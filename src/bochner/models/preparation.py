@@ -34,7 +34,7 @@ from bochner.records.wording import listed
 
 FEWEST_OF_A_CATEGORY = 5  # rows; the rarer ones share a column
 _DENSE_COLUMNS = 500  # up to which the result is dense, however many zeros there are
-_DAY = 86_400e9  # nanoseconds
+_DAY = 86_400e6  # microseconds
 _PIXEL_ROWS = 1000  # images looked at together
 
 
@@ -91,7 +91,8 @@ class DaysSinceEpoch(_FrameTransformer):
 
 def _days(column: Any, day_first: bool) -> Any:
     times = parse_times(column, day_first)
-    values = times.dt.tz_localize(None).astype("datetime64[ns]").astype("int64")
+    # Not in nanoseconds, which end in the year 2262.
+    values = times.dt.tz_localize(None).astype("datetime64[us]").astype("int64")
     return np.where(times.isna(), np.nan, values / _DAY)
 
 
@@ -197,9 +198,17 @@ def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
     if sparse.issparse(X):
         return MaxAbsScaler()
     if not hasattr(X, "iloc"):
+        _check_varies(X)
         fill, scale = _fill_and_scale()
         return Pipeline([fill, ("vary", VarianceThreshold()), scale])
     return _prepare_columns(X)
+
+
+def _check_varies(X: Any) -> None:
+    """A ValueError where no column says anything: none varies, and none has gaps in some rows."""
+    X = np.asarray(X)
+    if X.ndim == 2 and X.size and bool((X[:1] == X).all()):
+        raise ValueError(f"there is no column to learn from: none of {X.shape[1]} varies.")
 
 
 def _fill_and_scale() -> list[tuple[str, Any]]:

@@ -108,7 +108,10 @@ def train(
             return {**chosen.settings, "C": chosen.Cs(n_rows) if C is None else C}
 
         trial = model(X, y, settings_for(len(y)))
-        score = counted.score(y_held, trial.predict(X_held))
+        predicted = trial.predict(X_held)
+        if not counted.classes and not np.isfinite(predicted).all():
+            raise ValueError("the predictions of rows set aside are not all finite numbers.")
+        score = counted.score(y_held, predicted)
         calibration = None
         if counted.classes:
             decisions = trial.decision_function(X_held)

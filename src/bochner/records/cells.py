@@ -7,11 +7,16 @@ stopped and is started again does only what is missing.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from bochner.records.files import WriteError
 
 
 @dataclass(frozen=True)
@@ -77,24 +82,21 @@ class Notebook:
     """Results on file, one per line: what has been measured is not measured again.
 
     Lines are only ever added to the file, except that a last line which was cut short is replaced
-    by the next. Without a path the results are kept in memory.
+    by the next. Lines that are no results are measured again, as are those that are not
+    `is_complete`. Without a path the results are kept in memory.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(
+        self, path: Path | None = None, is_complete: Callable[[Result], bool] = lambda result: True
+    ) -> None:
         self.path = path
         self._results: dict[Cell, Result] = {}
         self._unended = ""  # the last line, if it has no end
         if path is not None and path.exists():
             text = path.read_text()
             self._unended = text.rpartition("\n")[2]
-            for line in text.splitlines():
-                try:
-                    record = json.loads(line)
-                    record["cell"] = Cell(**record["cell"])
-                    result = Result(**record)
-                except (ValueError, TypeError, KeyError):
-                    continue  # a line cut short when the program was stopped: measured again
-                self._results[result.cell] = result
+            results = filter(None, map(_read_result, text.splitlines()))
+            self._results = {result.cell: result for result in results if is_complete(result)}
 
     def __len__(self) -> int:
         return len(self._results)
@@ -110,11 +112,27 @@ class Notebook:
         self._results[result.cell] = result
         if self.path is None:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        end = self._mend(self.path) if self._unended else ""
-        with self.path.open("a") as file:
-            file.write(end + json.dumps(asdict(result)) + "\n")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            end = self._mend(self.path) if self._unended else ""
+            self._append(self.path, f"{end}{json.dumps(asdict(result))}\n".encode())
+        except OSError as error:
+            reason = error.strerror or error
+            raise WriteError(
+                f"{self.path} cannot be written: {reason}; what was there before is kept"
+            ) from error
         self._unended = ""
+
+    def _append(self, path: Path, line: bytes) -> None:
+        """Add a whole line, or nothing."""
+        with path.open("ab", buffering=0) as file:
+            size = file.tell()
+            try:
+                if file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                file.truncate(size)
+                raise
 
     def _mend(self, path: Path) -> str:
         """Remove a last line that was cut short; return what a whole one needs as its end."""
@@ -127,3 +145,28 @@ class Notebook:
             if file.read().endswith(tail):
                 file.truncate(file.tell() - len(tail))
         return ""
+
+
+def _read_result(line: str) -> Result | None:
+    """The result of a line; None where it was cut short, or holds something else."""
+    try:
+        record = json.loads(line)
+        record["cell"] = Cell(**record["cell"])
+        result = Result(**record)
+        hash(result.cell)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    cell: Any = result.cell  # whose fields may be anything
+    numbers: tuple[Any, ...] = (result.score, result.fit, result.seconds)
+    right = (
+        *(isinstance(text, str) for text in (cell.study, cell.task, cell.method)),
+        *(number is None or _is_whole(number) for number in (cell.width, cell.max_train)),
+        _is_whole(cell.seed),
+        *(isinstance(number, float) or _is_whole(number) for number in numbers),
+        isinstance(result.details, dict),
+    )
+    return result if all(right) else None
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

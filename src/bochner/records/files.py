@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,14 +15,42 @@ class WriteError(OSError):
     """A file that cannot be written, in one line for the user."""
 
 
+def is_stdout(path: str | Path) -> bool:
+    """Whether a path means standard output.
+
+    >>> is_stdout("-"), is_stdout("rows-")
+    (True, False)
+    """
+    return str(path) in ("-", "/dev/stdout")
+
+
+@contextmanager
+def _writing_to_stdout() -> Iterator[BinaryIO]:
+    try:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        # The reader is gone: what is left in buffers would fail again when the program ends.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise WriteError(
+            f"standard output cannot be written: {error.strerror or error}"
+        ) from error
+
+
 @contextmanager
 def writing_whole(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file to write to, which gets its name when it is complete, or vanishes.
 
-    Links are followed, and what is not a regular file (a pipe, a terminal) is written to directly.
-    Where the system does not allow it there is a :class:`WriteError`, and what was at `path`
-    before is still there.
+    Links are followed, and what is not a regular file (a pipe, a terminal) is written to directly;
+    ``-`` is standard output. Where the system does not allow it there is a :class:`WriteError`,
+    and what was at `path` before is still there.
     """
+    if is_stdout(path):
+        with _writing_to_stdout() as file:
+            yield file
+        return
     # An absolute path as far as links go; the message names what the caller named.
     target = Path(os.path.realpath(path))
     special = target.exists() and not target.is_file()

@@ -29,3 +29,19 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     shown = [str(name) for name in names]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more
+
+
+def printable(text: str) -> str:
+    """Text whose control characters are escaped, except line ends: a terminal obeys none of it.
+
+    Names in other people's files may hold commands for terminals, or turn the direction of text.
+
+    Examples
+    --------
+    >>> from bochner.records.wording import printable
+    >>> print(printable("size\\x1b[2J, größe"))
+    size\\x1b[2J, größe
+    """
+    return "".join(
+        char if char.isprintable() or char in "\n\t " else ascii(char)[1:-1] for char in text
+    )

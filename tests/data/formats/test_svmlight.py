@@ -3,11 +3,12 @@
 import gzip
 
 import numpy as np
+import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from bochner.data.formats import base
-from bochner.data.tables import Expected, read_table, stream_table
+from bochner.data.tables import Expected, TableError, read_table, stream_table
 
 
 def test_svmlight_stays_sparse(tmp_path, rng):
@@ -52,3 +53,25 @@ def test_pieces_are_the_whole(tmp_path, monkeypatch):
         with_last.append(sampled[-1, 0] == 4)
         np.testing.assert_array_equal(sampled[: -1 if with_last[-1] else None, 3], 0.5)
     assert set(with_last) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("position", "message"),
+    [
+        (9_999_999, "those of 9999999 columns, but only 2 have entries"),
+        (999_999_999, "those of 999999999 columns, but only 2 have entries"),
+        (99_999_999_999, "not in svmlight form"),
+    ],
+)
+def test_far_positions_of_a_small_file(tmp_path, position, message):
+    path = tmp_path / "far.svm"
+    path.write_text("".join(f"{i % 2} 1:{i} {position}:1\n" for i in range(40)))
+    with pytest.raises(TableError, match=message):
+        read_table(path)
+
+
+def test_hashed_words_are_spread(tmp_path):
+    """A few rows of words, hashed into 2**20 columns as is usual."""
+    path = tmp_path / "words.svm"
+    path.write_text("".join(f"{i % 2} 1:1 {2**20 - i}:1\n" for i in range(40)))
+    assert read_table(path).X.shape == (40, 2**20)

@@ -17,6 +17,7 @@ from bochner.margin.sphere import families, features
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.margin.sphere.harmonics import harmonic_orders, sphere_area
 from bochner.margin.sphere.unit_rows import unit_rows
+from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
 from tests.margin.sphere.test_harmonics import harmonics, sphere
 from tests.places import PLACES, on_host
@@ -27,6 +28,7 @@ class MergedPicks(FeatureMapCase):
 
     __test__ = False
     unit_norm = False
+    refuses_huge = ()  # directions are found at any size
 
     def test_n_components_is_the_number_of_columns(self):
         fitted, X = self.fitted()
@@ -62,24 +64,11 @@ class TestCorrective(MergedPicks):
     test_the_seed_decides = TestHarmonics.test_the_seed_decides
 
 
-# FeatureMapCase covers sparse rows and dtypes on data that can be put on the sphere.
-ZERO_ROWS = dict.fromkeys(
-    (
-        "check_estimator_sparse_array",
-        "check_estimator_sparse_matrix",
-        "check_estimator_sparse_tag",
-        "check_estimators_dtypes",
-    ),
-    "the check's data holds zero rows, which have no place on the sphere",
-)
-
-
 @parametrize_with_checks(
     [
         MarginHarmonicFeatures(n_components=5, budget=50),
         MarginHarmonicFeatures(n_components=3, functions="zonal", random_state=0),
-    ],
-    expected_failed_checks=lambda estimator: ZERO_ROWS,
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -293,24 +282,33 @@ class TestRows:
 
     @pytest.mark.parametrize("functions", ["harmonics", "zonal"])
     @pytest.mark.parametrize("place", list(PLACES))
-    def test_zero_rows_are_refused(self, functions, place, rng):
+    def test_zero_rows_have_features_zero(self, functions, place, rng):
         X, y = rng.normal(size=(30, 4)), np.arange(30) % 2
-        fitted = MarginHarmonicFeatures(n_components=2, functions=functions, random_state=0)
-        fitted.fit(X, y)
-        X[17] = 0
-        with pytest.raises(ValueError, match=r"row \d+ of X is zero"):
-            fitted.fit(PLACES[place](X), y)
-        fitted.fit(np.ones((2, 4)) + np.eye(2, 4), [0, 1])
-        with pytest.raises(ValueError, match=r"row \d+ of X is zero"):
-            on_host(fitted.transform(PLACES[place](X)))
+        fitted = MarginHarmonicFeatures(n_components=3, functions=functions, random_state=0)
+        expected = fitted.fit(np.delete(X, [0, 17], axis=0), np.delete(y, [0, 17])).transform(X)
+        X[[0, 17]] = expected[[0, 17]] = 0
+        there = PLACES[place](X)
+        np.testing.assert_allclose(on_host(fitted.transform(there)), expected, atol=1e-12)
+        if functions == "harmonics":  # where nothing is random; fit leaves such rows out
+            result = fitted.fit(there, y).transform(X)
+            np.testing.assert_allclose(result, expected, atol=1e-9)
 
-    def test_number_of_the_zero_row(self, monkeypatch, rng):
-        monkeypatch.setattr(features, "_BLOCK_ROWS", 8)
-        X, y = rng.normal(size=(30, 4)), np.arange(30) % 2
-        fitted = MarginHarmonicFeatures(n_components=2).fit(X, y)
-        X[17] = 0
-        with pytest.raises(ValueError, match="row 17 of X is zero"):
-            fitted.transform(X)
+    def test_nothing_but_zero_rows(self):
+        X, y = np.zeros((6, 3)), np.arange(6) % 2
+        with pytest.raises(ValueError, match="all rows of X are zero"):
+            MarginHarmonicFeatures().fit(X, y)
+        X[::2, 0] = 1
+        with pytest.raises(ValueError, match="one class only"):
+            MarginHarmonicFeatures().fit(X, y)
+
+    def test_callbacks_are_told_of_every_round(self, rng):
+        X, y = checkerboard(50, 2, 2, rng)
+        watch = Watch()
+        fitted = MarginHarmonicFeatures(n_components=5).set_callbacks(watch).fit(X, y)
+        assert watch.tasks == ["round"] * fitted.n_iter_ + ["fit"]
+        assert watch.over
+        fitted.set_callbacks(Watch(stop_after=2)).fit(X, y)
+        assert fitted.n_iter_ == 2
 
     @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict"])
     def test_without_normalisation(self, place, rng):

@@ -118,6 +118,31 @@ def test_maps_agree(name, dtype, tolerance):
         )
 
 
+WAVES = [name for name in MAPS if name.startswith(("fourier", "posterior", "margin", "rbf"))]
+
+
+@pytest.mark.parametrize("name", [*WAVES, "landmarks"])
+def test_large_phases_of_float32_rows(name):
+    """A phase of 1e5 is uncertain by 6e-3 in float32; the truth is what float64 says of it."""
+    learned = MAPS[name].fit(X.astype(np.float32), LABELS)
+    rows = (NEW * 1e5).astype(np.float32)
+    expected = learned.transform(rows)
+    if name in WAVES:
+        W = getattr(learned, "frequencies_", None)
+        W = learned.random_weights_ if W is None else W
+        offsets = getattr(learned, "offsets_", getattr(learned, "random_offset_", None))
+        phases = rows.astype(np.float64) @ W.astype(np.float64)
+        weights = getattr(learned, "weights_", 1 / W.shape[1])
+        if offsets is None:
+            waves = np.hstack([np.cos(phases) * weights**0.5, np.sin(phases) * weights**0.5])
+        else:
+            waves = np.cos(phases + offsets) * (2 * weights) ** 0.5
+        expected = waves
+    (found,) = run(to_onnx(learned, rows), rows)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
 def test_every_map_of_the_package_is_tried():
     tried = {type(learned).__name__ for learned in MAPS.values()}
     assert tried >= set(bochner.__all__) - {"ConvolutionalKernelNetwork"}
@@ -134,6 +159,14 @@ def test_rest_directions_and_shells_of_many_columns():
     assert learned._plan.n_rest > 0
     (found,) = run(to_onnx(learned, wide), wide)
     np.testing.assert_allclose(found, learned.transform(wide), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["harmonics", "zonal"])
+def test_zero_rows_have_no_place_on_the_sphere(name):
+    learned = MAPS[name].fit(X, LABELS)
+    (found,) = run(to_onnx(learned, X), np.zeros((2, 4)))
+    np.testing.assert_array_equal(found, learned.transform(np.zeros((2, 4))))
+    np.testing.assert_array_equal(found, 0)
 
 
 def test_rows_far_out_are_zero_not_nan():

@@ -19,6 +19,7 @@ import numpy as np
 
 from bochner.data.errors import TableError
 from bochner.data.images import ImageShape, Shape
+from bochner.records.memory import memory_limit
 
 CHUNK = 50_000  # rows read at a time, or as many as have
 _CHUNK_ENTRIES = 5_000_000
@@ -101,7 +102,7 @@ def reading(path: Path) -> Iterator[None]:
         raise TableError(f"the file {path} is cut short or damaged: {error}") from error
     except MemoryError as error:
         raise TableError(f"the file {path} does not fit into memory.") from error
-    except (ValueError, OSError, KeyError, IndexError) as error:
+    except (ValueError, OverflowError, OSError, KeyError, IndexError) as error:
         raise TableError(f"the file {path} cannot be read: {error}") from error
 
 
@@ -116,6 +117,16 @@ def read_head(path: Path) -> tuple[bytes, bool]:
     """The first bytes of a file, by which it is recognised, and whether they are all of it."""
     with reading(path), open_binary(path) as file:
         return file.read(_HEAD), not file.read(1)
+
+
+def check_size(path: Path, n_bytes: int, what: str) -> None:
+    """An error before memory is asked for where a file declares more than half of all there is."""
+    limit = memory_limit()
+    if limit is not None and n_bytes > limit / 2:
+        raise TableError(
+            f"{what} in {path} would take {n_bytes / 1e9:.3g} GB, more than half of the memory "
+            f"({limit / 1e9:.3g} GB)."
+        )
 
 
 def drawn_note(n_rows: int, n_kept: int) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from bochner.data.formats.base import (
     Piece,
     Request,
     TableFormat,
+    check_size,
     cut_rows,
     reading,
     sample_rows,
@@ -56,7 +58,7 @@ class Npz(TableFormat):
                     f"the file {path} must hold arrays {wanted}; it holds {', '.join(names)}."
                 )
             with reading(path):
-                X, y = archive[rows], archive[labels]
+                X, y = (_array(archive, name, path) for name in (rows, labels))
         _check_rows(X, rows, path)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         if y.ndim != 1 or len(y) != len(X):
@@ -82,9 +84,11 @@ class Npz(TableFormat):
                     f"{', '.join(archive.files)}."
                 )
             with reading(path):
-                X = archive[rows]
+                X = _array(archive, rows, path)
                 labels = _NEW[rows] if _NEW[rows] in archive.files else expected.target
-                y = archive[labels] if labels in archive.files else None
+                y = None
+                if labels is not None and labels in archive.files:
+                    y = _array(archive, labels, path)
         _check_rows(X, rows, path)
         X, shape = flatten_images(X, expected.image_shape)
         if expected.image_shape is not None and shape not in (None, expected.image_shape):
@@ -100,6 +104,21 @@ def _archive(path: Path) -> Any:
         raise TableError(f"the file {path} is not an npz file, which numpy.savez writes.")
     with reading(path):
         return np.load(path, allow_pickle=False)
+
+
+def _array(archive: Any, name: str, path: Path) -> Any:
+    """One array, unless the archive or the array's header declares more than fits in memory."""
+    member = archive.zip.getinfo(name if name in archive.zip.namelist() else f"{name}.npy")
+    declared = member.file_size
+    with archive.zip.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        # The header of version 1.0 is short; all others are read alike.
+        read = np.lib.format.read_array_header_1_0
+        read = read if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+        declared = max(declared, math.prod(shape) * dtype.itemsize)
+    check_size(path, declared, name)
+    return archive[name]
 
 
 def _check_rows(X: Any, name: str, path: Path) -> None:

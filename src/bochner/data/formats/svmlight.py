@@ -26,6 +26,8 @@ from bochner.data.formats.base import (
 
 _LINE = re.compile(rb"^[-+]?[\d.]+(e[-+]?\d+)?\s+(qid:\d+\s+)?(\d+:\S+\s*)+(#.*)?$", re.I)
 _POSITION_0 = re.compile(rb"\s0+:")
+_FREE_COLUMNS = 2**20  # however few have entries: hashed words are spread over as many
+_EMPTY_PER_COLUMN = 100  # beyond that
 _INSPECTED = 20  # lines by which a file is recognised
 
 
@@ -61,6 +63,7 @@ class Svmlight(TableFormat):
         if n == 0:
             raise TableError(f"the file {path} is empty.")
         X, y = _parse(path, (line for _, line in sorted(kept)), from_zero)
+        _check_width(path, X)
         return Contents(X, y, None, n, drawn_note(n, len(y)))
 
     def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
@@ -82,13 +85,23 @@ def _has_position_0(line: bytes) -> bool:
     return b"0:" in line and _POSITION_0.search(line.partition(b"#")[0]) is not None
 
 
+def _check_width(path: Path, X: Any) -> None:
+    """An error where nearly all columns are empty: models and scales grow with their number."""
+    n_seen = len(np.unique(X.indices))
+    if X.shape[1] > max(_FREE_COLUMNS, _EMPTY_PER_COLUMN * n_seen):
+        raise TableError(
+            f"the positions in {path} are those of {X.shape[1]} columns, but only {n_seen} have "
+            "entries: number the columns without gaps."
+        )
+
+
 def _parse(path: Path, lines: Iterable[bytes], from_zero: bool) -> tuple[Any, Any]:
     from sklearn.datasets import load_svmlight_file
 
     with reading(path):
         try:
             X, y = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=from_zero)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise TableError(
                 f"the file {path} is not in svmlight form (lines 'label index:value ...'): {error}"
             ) from error

@@ -11,23 +11,24 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bochner.base import SupervisedFeatureMap
+from bochner.base import SupervisedFeatureMap, subtask_done
 from bochner.engine.places import (
-    as_float,
     cast,
     convert,
     is_dask,
     is_host,
     namespace,
     result_dtype,
+    to_numpy,
     wide_dtype,
 )
-from bochner.engine.rowwise import map_rows, row_slices, with_known_lengths
-from bochner.engine.summaries import take_rows
+from bochner.engine.rowwise import map_rows, row_slices
+from bochner.engine.summaries import rows_at, take_part
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
@@ -39,9 +40,9 @@ from bochner.margin.sphere.harmonics import (
     largest_degree,
     n_harmonics,
 )
-from bochner.margin.sphere.unit_rows import unit_rows
+from bochner.margin.sphere.unit_rows import nonzero_rows, unit_rows
 from bochner.margin.sphere.zonal import zonal_functions
-from bochner.targets import TargetKind, check_labels
+from bochner.targets import Target, TargetKind
 
 Float = NDArray[np.float64]
 
@@ -53,7 +54,7 @@ _BLOCK_ROWS = 2**14
 _NOTHING = 1e-20  # a potential below this share of (sum |A|)^2 is rounding
 
 
-class MarginHarmonicFeatures(SupervisedFeatureMap):
+class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     r"""Functions on the unit sphere that make the margin of a support vector machine large.
 
     A kernel player picks, round by round, the function :math:`\phi` of largest potential
@@ -90,7 +91,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         ``"corrective"``, the `C` of the squared-hinge model (of the ridge fit in regression).
     normalize : bool, default=True
         Divide rows by their norms. False: rows that are not of unit norm are an error. A zero
-        row is an error in either case.
+        row has no direction: its features are all zero, and `fit` leaves it out.
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is. More than two classes: one column of dual weights per class against the rest,
         and the sum of their potentials. Regression: the residual of `y` (centred, divided by
@@ -155,9 +156,11 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
     rows, is picked again instead.
 
     Ctrl-C during `fit` ends the game early: the functions picked so far are kept, with a warning.
+    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of every
+    round, and may end the game.
 
-    `fit` on a dask array brings its rows to the host, at most 100000 of them, a random sample if
-    there are more. `transform` stays lazy.
+    `fit` on a dask array brings its rows to the host, at most 100000 of them and as many as fit in
+    `memory_budget` (None: one gigabyte), a random sample if there are more. `transform` is lazy.
 
     References
     ----------
@@ -175,6 +178,8 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
     >>> learned.transform(X).shape == (200, len(learned.weights_))
     True
     """
+
+    _learned: ClassVar[str] = "weights_"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: SHARED_CONSTRAINTS[name] for name in ("n_jobs", "memory_budget", "random_state")},
@@ -196,6 +201,8 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
     weights_: Float
     duality_gap_: float | None
     _scales: Float
+    _harmonics: bool
+    _normalize: bool
 
     def __init__(
         self,
@@ -228,6 +235,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
         """Play the game.
@@ -250,8 +258,13 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
                 "are required."
             )
         random_state = check_random_state(self.random_state)
-        if is_dask(X):
-            X, y = _on_host(X, y, random_state)
+        most, budget = _MOST_ROWS if is_dask(X) else None, self.memory_budget
+        X, y = take_part(X, y, random_state, most_rows=most, memory_budget=budget)
+        there = to_numpy(nonzero_rows(X))
+        if not there.all():
+            X, y = rows_at(X, np.flatnonzero(there)), y[there]
+            target = self._target_on_sphere(y)
+        self._harmonics, self._normalize = self._uses_harmonics(), self.normalize
         self.classes_ = target.classes
         self.max_degree_ = self._degree()
         player = make_player(
@@ -267,6 +280,9 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         self._play(self._family(X, random_state), player)
         return self
 
+    def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
+        return np.inf  # rows are divided by their largest entry before anything else
+
     def _features(self, X: Any) -> Any:
         return map_rows(self._map, X, self._n_features_out, n_threads=self._n_threads())
 
@@ -281,7 +297,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
 
     def _degree(self) -> int:
         d = self.n_features_in_
-        if not self._uses_harmonics():
+        if not self._harmonics:
             return _ZONAL_DEGREE if self.max_degree == "auto" else int(self.max_degree)
         if self.max_degree == "auto":
             degree = largest_degree(d, self.budget)
@@ -302,7 +318,7 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
 
     def _family(self, X: Any, random_state: RandomState) -> HarmonicFamily | ZonalFamily:
         rows = self._unit_rows(X)
-        if self._uses_harmonics():
+        if self._harmonics:
             orders = harmonic_orders(self.n_features_in_, self.max_degree_)
             return HarmonicFamily(rows, orders, **self._engine_options())
         return ZonalFamily(rows, self.max_degree_, random_state, **self._engine_options())
@@ -313,16 +329,20 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
             return float((A**2 if self.classes_ is None else np.abs(A)).sum())
 
         sizes = [size()]  # before each round
+        context = self._init_callback_context(max_subtasks=self.n_components)
+        context.call_on_fit_task_begin(estimator=self)
 
-        def after_round(functions: list[Any], record: Record) -> None:
+        def after_round(functions: list[Any], record: Record) -> bool | None:
             sizes.append(size())
             if self.verbose and len(functions) % 10 == 1:
                 potential, count = record.potential[-1], len(set(functions))
                 print(f"round {len(functions) - 1}: potential {potential:.6g}, {count} functions")
+            return subtask_done(context, self, "round")
 
         functions, record = play(
             family, player, self.n_components, least_share=_NOTHING, after_round=after_round
         )
+        context.call_on_fit_task_end(estimator=self)
         picks = Counter(functions)  # in the order of first picks
         chosen, counts = np.array(list(picks)), np.array(list(picks.values()))
         if record.interrupted:
@@ -339,23 +359,29 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self.weights_, self.n_iter_ = counts / counts.sum(), len(functions)
+        weights, self.n_iter_ = counts / counts.sum(), len(functions)
         for name, value in family.describe(chosen).items():
             setattr(self, name, value)
         rounds, of_each = record.arrays(), np.array(sizes[: len(functions)])
         self.history_, self.duality_gap_ = {"potential": rounds["potential"]}, None
         if self.classes_ is None:
             self.history_["squared_residual"] = of_each
-            return
-        self.history_ |= {"dual_sum": of_each, "value": rounds["value"]}
-        if isinstance(player, GradientMargin) and not record.interrupted:
-            features = family.values(chosen) * np.sqrt(self.weights_)
-            upper = hinge_optimum(features, player.signs, player.C)
-            self.duality_gap_ = upper - float(rounds["value"].max())
+        else:
+            self.history_ |= {"dual_sum": of_each, "value": rounds["value"]}
+            if isinstance(player, GradientMargin) and not record.interrupted:
+                features = family.values(chosen) * np.sqrt(weights)
+                upper = hinge_optimum(features, player.signs, player.C)
+                self.duality_gap_ = upper - float(rounds["value"].max())
+        self.weights_ = weights
+
+    def _target_on_sphere(self, y: NDArray[Any]) -> Target:
+        if not len(y):
+            raise ValueError("all rows of X are zero: none of them has a direction.")
+        return Target.of(y, self.target)
 
     def _unit_rows(self, X: Any, first: int = 0) -> Any:
-        dtype = wide_dtype(X) if self._uses_harmonics() else result_dtype(X)
-        return unit_rows(X, dtype, normalize=self.normalize, first=first)
+        dtype = wide_dtype(X) if self._harmonics else result_dtype(X)
+        return unit_rows(X, dtype, normalize=self._normalize, first=first)
 
     def _map(self, X: Any, n_threads: int | None) -> Any:
         """The functions on rows that are not lazy."""
@@ -364,12 +390,13 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         options: dict[str, Any] = {"n_threads": n_threads, "memory_budget": self.memory_budget}
 
         def of_block(block: slice) -> Any:
-            rows = self._unit_rows(X[block, :], block.start)
-            if self._uses_harmonics():
+            part = X[block, :]
+            rows, there = self._unit_rows(part, block.start), nonzero_rows(part)
+            if self._harmonics:
                 values = harmonics_at(rows, self.orders_, **options)
             else:
                 values = zonal_functions(rows, self.directions_, self.degrees_, **options)
-            return cast(values * convert(scale, values), own)
+            return cast(values * convert(scale, values) * cast(there, values.dtype)[:, None], own)
 
         blocks = row_slices(n, _BLOCK_ROWS)
         if not is_host(X):
@@ -379,13 +406,3 @@ class MarginHarmonicFeatures(SupervisedFeatureMap):
         for block in blocks:
             result[block] = of_block(block)
         return result
-
-
-def _on_host(X: Any, y: NDArray[Any], random_state: RandomState) -> tuple[Any, NDArray[Any]]:
-    """Rows of a dask array, or a sample of them where there are too many."""
-    X = with_known_lengths(X)
-    y = check_labels(y, X.shape[0])
-    index = np.arange(len(y))
-    if len(y) > _MOST_ROWS:
-        index = np.sort(random_state.choice(len(y), _MOST_ROWS, replace=False))
-    return as_float(take_rows(X, index)), y[index]

@@ -17,7 +17,7 @@ def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> 
     """Rows divided by their norms, in `dtype`; the input is not changed.
 
     Without `normalize` they must have unit norm already, and are returned as they are. A zero row
-    has no direction and is an error. `first` is the number of the first row, for error messages
+    has no direction and stays zero. `first` is the number of the first row, for error messages
     about a part of the rows.
 
     Examples
@@ -35,37 +35,36 @@ def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> 
         _check_norms(xp.linalg.vector_norm(X, axis=1), xp, first)
         return X
     # Divided by the largest entry first: squares of very large or small numbers overflow.
-    largest = xp.max(xp.abs(X), axis=1, keepdims=True)
-    _check_not_zero(largest, xp, first)
-    X = X / largest
-    return X / xp.linalg.vector_norm(X, axis=1, keepdims=True)
+    X = X / _or_one(xp.max(xp.abs(X), axis=1, keepdims=True), xp)
+    return X / _or_one(xp.linalg.vector_norm(X, axis=1, keepdims=True), xp)
+
+
+def nonzero_rows(X: Any) -> Any:
+    """Which rows are not zero, where they are."""
+    if sparse.issparse(X):
+        return np.asarray((X != 0).sum(axis=1)).ravel() > 0
+    return namespace(X).any(X != 0, axis=1)
+
+
+def _or_one(sizes: Any, xp: Any) -> Any:
+    return xp.where(sizes > 0, sizes, xp.ones_like(sizes))
 
 
 def _unit_sparse(X: Any, dtype: Any, normalize: bool, first: int) -> Any:
     X = X.tocsr().astype(dtype)  # astype makes a copy
     if normalize:
         largest = abs(X).max(axis=1).toarray().ravel()
-        _check_not_zero(largest, np, first)
-        inplace_csr_row_scale(X, (1 / largest).astype(dtype))
+        inplace_csr_row_scale(X, (1 / _or_one(largest, np)).astype(dtype))
     norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
     if normalize:
-        inplace_csr_row_scale(X, (1 / norms).astype(dtype))
+        inplace_csr_row_scale(X, (1 / _or_one(norms, np)).astype(dtype))
     else:
         _check_norms(norms, np, first)
     return X
 
 
-def _check_not_zero(largest: Any, xp: Any, first: int) -> None:
-    if not bool(xp.all(largest > 0)):
-        row = int(xp.argmin(xp.reshape(largest, (-1,))))
-        raise ValueError(
-            f"row {first + row} of X is zero: it has no direction and cannot be put on the "
-            "sphere. Leave such rows out, or add a column of ones."
-        )
-
-
 def _check_norms(norms: Any, xp: Any, first: int) -> None:
-    off = xp.abs(norms - 1)
+    off = xp.where(norms > 0, xp.abs(norms - 1), xp.zeros_like(norms))
     if not bool(xp.all(off <= TOLERANCE)):
         row = int(xp.argmax(off))
         raise ValueError(

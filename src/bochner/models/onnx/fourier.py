@@ -1,4 +1,8 @@
-"""Maps to cosines and sines, and similarities to landmarks."""
+"""Maps to cosines and sines, and similarities to landmarks.
+
+Frequencies are rounded to the dtype of the rows, as the maps themselves do; phases and waves are
+float64: in float32 a phase of thousands would be uncertain by more than the waves resolve.
+"""
 
 from __future__ import annotations
 
@@ -10,41 +14,50 @@ from bochner.models.onnx.graph import Graph, dense, in_float64
 from bochner.models.onnx.kernels import write_kernel
 
 
-def _paired(graph: Graph, x: str, W: Any, scale: Any) -> str:
+@in_float64
+def _paired(graph: Graph, x: str, frequencies_and_scale: Any) -> str:
+    W, scale = frequencies_and_scale
     phases = graph.product(x, W)
     return graph.concatenate([graph.times(graph(f, phases), scale) for f in ("Cos", "Sin")])
 
 
-def _offset(graph: Graph, x: str, W: Any, offsets: Any) -> str:
+@in_float64
+def _offset(graph: Graph, x: str, frequencies_and_offsets: Any) -> str:
+    W, offsets = frequencies_and_offsets
     phases = graph.plus(graph.product(x, W), offsets)
     return graph.times(graph("Cos", phases), (2 / W.shape[1]) ** 0.5)
 
 
 def write_unweighted(graph: Graph, x: str, model: Any) -> str:
-    W = model.frequencies_
+    W = model.frequencies_.astype(graph.dtype)
     if getattr(model, "offsets_", None) is not None:
-        return _offset(graph, x, W, model.offsets_)
-    return _paired(graph, x, W, W.shape[1] ** -0.5)
+        return _offset(graph, x, (W, model.offsets_))
+    return _paired(graph, x, (W, W.shape[1] ** -0.5))
 
 
 def write_weighted(graph: Graph, x: str, model: Any) -> str:
-    return _paired(graph, x, model.frequencies_, np.sqrt(model.weights_))
+    return _paired(graph, x, (model.frequencies_.astype(graph.dtype), np.sqrt(model.weights_)))
 
 
 def write_rbf_sampler(graph: Graph, x: str, model: Any) -> str:
-    return _offset(graph, x, model.random_weights_, model.random_offset_)
+    return _offset(graph, x, (model.random_weights_, model.random_offset_))
 
 
 def write_landmarks(graph: Graph, x: str, model: Any) -> str:
     """The plain kernel, or for each landmark a sum of waves with coefficients of its own."""
-    if model.posterior is None:
+    if model._coefficients is None:
         return _plain_similarities(graph, x, model)
     W = np.hstack([block for _, block in model._candidates.blocks(graph.dtype)])
-    c, phases = model._coefficients, graph.product(x, W)
+    return _sums_of_waves(graph, x, (W, model._coefficients, int(model._candidates.multiple)))
+
+
+@in_float64
+def _sums_of_waves(graph: Graph, x: str, waves: Any) -> str:
+    W, c, size = waves
+    phases = graph.product(x, W)
     cosines, sines = graph("Cos", phases), graph("Sin", phases)
-    waves = graph("Add", graph.times(cosines, c.real), graph.times(sines, c.imag))
-    size = int(model.n_frequencies)
-    groups = graph("Reshape", waves, graph.integers([-1, len(c) // size, size]))
+    weighted = graph("Add", graph.times(cosines, c.real), graph.times(sines, c.imag))
+    groups = graph("Reshape", weighted, graph.integers([-1, len(c) // size, size]))
     return graph.sum(groups, axis=2, keepdims=False)
 
 

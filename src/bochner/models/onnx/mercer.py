@@ -22,10 +22,10 @@ def write_mercer(graph: Graph, x: str, model: Any) -> str:
     if isinstance(plan, UnionPlan):
         values = _union(graph, x, plan)
     elif isinstance(plan, SeparablePlan):
-        values = _separable(graph, x, plan, model.normalize)
+        values = _separable(graph, x, plan, model._normalize)
     else:
-        values = _gaussian(graph, x, plan, model.normalize)
-    return graph.unit_rows(values) if model.normalize else values
+        values = _gaussian(graph, x, plan, model._normalize)
+    return graph.unit_rows(values) if model._normalize else values
 
 
 def _gaussian(graph: Graph, x: str, plan: GaussianPlan, normalize: bool) -> str:

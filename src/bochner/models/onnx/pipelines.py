@@ -57,11 +57,10 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
 
     Notes
     -----
-    Agrees with the model to rounding, but for rows that it would refuse: a zero row before
-    :class:`~bochner.MarginHarmonicFeatures` gives NaN. And rows so far out that the largest
+    Agrees with the model to rounding, with one exception: rows so far out that the largest
     eigenfunction of :class:`~bochner.MercerFeatures` is below 1e-260 have features zero, where the
-    map itself looks for what is left of the others. The Fourier maps of float32 rows are computed
-    in float32 throughout: phases of thousands are as uncertain as they are in float32.
+    map itself looks for what is left of the others. Phases of float32 rows are computed in
+    float64, so that large ones are as certain as in the map.
 
     Examples
     --------

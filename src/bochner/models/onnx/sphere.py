@@ -13,14 +13,17 @@ from bochner.models.onnx.graph import Graph, in_float64
 
 @in_float64
 def write_harmonic(graph: Graph, x: str, model: Any) -> str:
-    if model.normalize:
-        largest = graph("ReduceMax", graph("Abs", x), graph.integers([1]), keepdims=1)
-        x = graph.unit_rows(graph("Div", x, largest))
-    if hasattr(model, "orders_"):
+    largest = graph("ReduceMax", graph("Abs", x), graph.integers([1]), keepdims=1)
+    zero = graph("Equal", largest, graph.constant([0.0]))
+    if model._normalize:
+        divisor = graph("Where", zero, graph.constant([1.0]), largest)
+        x = graph.unit_rows(graph("Div", x, divisor))
+    if model._harmonics:
         values = _harmonics(graph, x, model.orders_)
     else:
         values = _zonal(graph, x, model.directions_, model.degrees_)
-    return graph.times(values, np.sqrt(model.weights_) * model._scales)
+    values = graph.times(values, np.sqrt(model.weights_) * model._scales)
+    return graph("Where", zero, graph.constant([0.0]), values)
 
 
 def _harmonics(graph: Graph, x: str, orders: NDArray[Any]) -> str:

@@ -1,0 +1,169 @@
+r"""Columns of numbers brought to comparable size, wherever the rows are.
+
+============  ==========================================================================
+scaling       what becomes of a number `x` of a column
+============  ==========================================================================
+``none``      itself
+``standard``  ``(x - mean) / standard deviation``
+``robust``    ``z / sqrt(1 + (z / 3)^2)`` with ``z = (x - median) / interquartile range``:
+              outliers come close, and none is farther than 3
+``quantile``  the normal score of its rank, between -3 and 3
+============  ==========================================================================
+
+Columns of two values are only standardised. Sparse rows keep their zeros: they are divided by the
+standard deviation, and that is all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import ndtri
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import StrOptions
+
+from bochner.base import FeatureMap
+from bochner.engine.places import by_rows, convert, is_dask, namespace
+from bochner.engine.rowwise import map_rows
+from bochner.engine.summaries import sample_rows
+
+SCALINGS = ("standard", "none", "robust", "quantile")  # the simplest first
+Scaling = Literal["none", "standard", "robust", "quantile"]
+
+_SAMPLE = 50_000  # rows that say where a column lies
+_KNOTS = 1000
+_FARTHEST = 3.0
+
+Float = NDArray[np.float64]
+
+
+class ColumnScaler(FeatureMap):
+    r"""Columns of numbers brought to comparable size, each by itself.
+
+    Parameters
+    ----------
+    scaling : {"standard", "none", "robust", "quantile"}, default="standard"
+        How, see the table of :mod:`bochner.models.scaling`.
+
+    Attributes
+    ----------
+    center_, scale_ : ndarray of shape (n_features_in_,)
+        What is subtracted, and what the rest is divided by.
+    knots_, scores_ : ndarray of shape (n_knots, n_features_in_) and (n_knots,)
+        Quantiles of the columns and their normal scores, for ``"quantile"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.models.scaling import ColumnScaler
+    >>> X = np.r_[np.arange(9.0), 1e6][:, None]
+    >>> ColumnScaler("robust").fit_transform(X)[[0, 4, 9]].ravel().round(2)
+    array([-0.94, -0.11,  3.  ])
+    """
+
+    n_jobs = None
+    memory_budget = None
+    _learned: ClassVar[str] = "scale_"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "scaling": [StrOptions(set(SCALINGS))]
+    }
+
+    def __init__(self, scaling: Scaling = "standard") -> None:
+        self.scaling = scaling
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find where the columns lie.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows; at most 50000 are looked at.
+        y : ignored
+            Present by convention.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_rows(X, reset=True)
+        sample = sample_rows(X, _SAMPLE, RandomState(0)).astype(np.float64)
+        self._kind = self.scaling
+        if sparse.issparse(sample) and self.scaling != "none":
+            self._kind = "standard"
+        if sparse.issparse(sample):
+            mean = np.asarray(sample.mean(axis=0)).ravel()
+            square = np.asarray(sample.multiply(sample).mean(axis=0)).ravel()
+            center, spread = np.zeros_like(mean), np.sqrt(np.maximum(square - mean**2, 0))
+        else:
+            center, spread = sample.mean(axis=0), sample.std(axis=0)
+        self.knots_ = self.scores_ = None
+        if self._kind in ("robust", "quantile"):
+            self._binary = _two_values(sample)
+            if self._kind == "robust":
+                center, spread = _robust(sample, center, spread, self._binary)
+            else:
+                shares = np.linspace(0, 1, min(_KNOTS, len(sample)))
+                self.knots_ = np.quantile(sample, shares, axis=0)
+                self.scores_ = np.clip(ndtri(shares), -_FARTHEST, _FARTHEST)
+        self.center_ = center
+        self.scale_ = np.where(spread > 0, spread, 1.0)
+        return self
+
+    def _features(self, X: Any) -> Any:
+        meta = X._meta if is_dask(X) else None
+        return map_rows(self._scaled, X, X.shape[1], meta=meta)
+
+    def _scaled(self, X: Any) -> Any:
+        if self._kind == "none":
+            return X
+        if sparse.issparse(X):
+            return (X @ sparse.diags_array((1 / self.scale_).astype(X.dtype))).tocsr()
+        X = by_rows(X)
+        scaled = (X - convert(self.center_, X)) / convert(self.scale_, X)
+        if self._kind == "standard":
+            return scaled
+        xp, binary = namespace(X), convert(self._binary, X)
+        if self._kind == "robust":
+            bent = scaled / xp.sqrt(1 + (scaled / _FARTHEST) ** 2)
+        else:
+            bent = xp.stack([self._ranked(X[:, j], j) for j in range(X.shape[1])], axis=1)
+        return binary * scaled + (1 - binary) * bent
+
+    def _ranked(self, x: Any, j: int) -> Any:
+        """Normal scores by interpolation between the knots; of ties the middle."""
+        xp = namespace(x)
+        assert self.knots_ is not None
+        assert self.scores_ is not None
+        values, first = np.unique(self.knots_[:, j], return_index=True)
+        last = np.r_[first[1:], len(self.scores_)] - 1
+        scores = 0.5 * (self.scores_[first] + self.scores_[last])
+        if len(values) == 1:
+            return xp.zeros_like(x)
+        knots, scores = convert(values, x), convert(scores, x)
+        right = xp.clip(xp.searchsorted(knots, x), 1, len(values) - 1)
+        left = right - 1
+        share = (x - xp.take(knots, left)) / (xp.take(knots, right) - xp.take(knots, left))
+        share = xp.clip(share, 0.0, 1.0)
+        return xp.take(scores, left) * (1 - share) + xp.take(scores, right) * share
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.scale_)
+
+
+def _two_values(sample: Float) -> Float:
+    """1 where a column holds at most two values, else 0."""
+    low, high = sample.min(axis=0), sample.max(axis=0)
+    return np.all((sample == low) | (sample == high), axis=0).astype(np.float64)
+
+
+def _robust(sample: Float, center: Float, spread: Float, binary: Float) -> tuple[Float, Float]:
+    low, middle, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=0)
+    half_range = 0.5 * (sample.max(axis=0) - sample.min(axis=0))
+    robust = np.where(high > low, high - low, half_range)
+    return np.where(binary, center, middle), np.where(binary, spread, robust)
