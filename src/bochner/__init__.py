@@ -8,6 +8,8 @@ from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
 from bochner.metric.gradient_metric import GradientMetric
+from bochner.models.classifier import KernelClassifier
+from bochner.models.regressor import KernelRegressor
 from bochner.nystroem.features import NystroemFeatures
 
 __version__ = "0.1.0.dev0"
@@ -16,6 +18,8 @@ __all__ = [
     "ConvolutionalKernelNetwork",
     "FourierFeatures",
     "GradientMetric",
+    "KernelClassifier",
+    "KernelRegressor",
     "LandmarkSimilarities",
     "MarginFourierFeatures",
     "MarginHarmonicFeatures",

@@ -29,48 +29,18 @@ from bochner.engine.rowwise import map_rows, with_known_lengths
 from bochner.targets import Target, TargetKind, check_labels
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the feature maps. Rows may be dense, sparse, on a device, or on a cluster."""
+class CheckedRows(BaseEstimator):
+    """Base of what looks at rows: dense, sparse, on a device, or on a cluster."""
 
-    n_jobs: int | None
-    memory_budget: Any
-    _learned: ClassVar[str] = "n_features_in_"  # what a map has when it is fitted
+    _learned: ClassVar[str] = "n_features_in_"  # what an estimator has when it is fitted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self._learned)
-
-    def transform(self, X: Any) -> Any:
-        """Map rows to features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n, n_features_out)
-            Of the same kind as `X`, where `X` is, and in its floating dtype (float32 for
-            float16, float64 for integers); lazy when `X` is a dask array.
-        """
-        check_is_fitted(self)
-        container = _get_output_config("transform", self)["dense"]
-        if is_dask(X) and container != "default":
-            raise ValueError(
-                f"set_output(transform={container!r}) would collect all rows of a dask array in "
-                "memory: use transform='default', which gives a lazy dask array."
-            )
-        return self._features(self._validate_rows(X, reset=False))
-
-    def _features(self, X: Any) -> Any:
-        """The features of rows that have been checked."""
-        raise NotImplementedError
 
     def _validate_rows(self, X: Any, *, reset: bool) -> Any:
         """Check `X` where it is, and return it in the floating dtype of the results.
@@ -122,6 +92,45 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         validate_data(self, named, reset=reset, skip_check_array=True)
         return X
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows):
+    """Base of the feature maps."""
+
+    n_jobs: int | None
+    memory_budget: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def transform(self, X: Any) -> Any:
+        """Map rows to features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, n_features_out)
+            Of the same kind as `X`, where `X` is, and in its floating dtype (float32 for
+            float16, float64 for integers); lazy when `X` is a dask array.
+        """
+        check_is_fitted(self)
+        container = _get_output_config("transform", self)["dense"]
+        if is_dask(X) and container != "default":
+            raise ValueError(
+                f"set_output(transform={container!r}) would collect all rows of a dask array in "
+                "memory: use transform='default', which gives a lazy dask array."
+            )
+        return self._features(self._validate_rows(X, reset=False))
+
+    def _features(self, X: Any) -> Any:
+        """The features of rows that have been checked."""
+        raise NotImplementedError
 
     def _engine_options(self) -> dict[str, Any]:
         """`n_jobs` and `memory_budget` as the engine takes them."""

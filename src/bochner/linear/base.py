@@ -136,6 +136,11 @@ class LinearHead(BaseEstimator):
                 multi_output=isinstance(self, MultiOutputMixin),
                 y_numeric=isinstance(self, RegressorMixin),
             )
+        return X, *self._check_targets(y, sample_weight)
+
+    def _check_targets(self, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Targets, and the weights of the rows with those of their classes."""
+        y = np.asarray(y)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -147,7 +152,7 @@ class LinearHead(BaseEstimator):
             weights = by_class if weights is None else weights * by_class
         if weights is not None and not weights.sum() > 0:
             raise ValueError("sample_weight must be positive for at least one row.")
-        return X, y, weights
+        return y, weights
 
     def _decisions(self, X: Any) -> Any:
         check_is_fitted(self)

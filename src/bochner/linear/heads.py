@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from bochner.engine.places import to_numpy
 from bochner.linear.base import Columns, LinearClassifierHead, LinearHead
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.splits import HELD_OUT
@@ -154,6 +155,32 @@ class _Ridge(LinearHead):
     ) -> Iterator[tuple[Any, Any]]:
         equations = NormalEquations.from_rows(features, columns, weights)
         return equations.path([1 / (2 * C) for C in Cs])
+
+    def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the features of rows, which are made a block at a time and never kept.
+
+        Parameters
+        ----------
+        feature_map : object with a method ``transform``
+            A fitted map.
+        X : array, sparse matrix, device array or dask array of shape (n, d)
+            Rows, as the map takes them.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            With coefficients on the host; `C` must be a number.
+        """
+        y, weights = self._check_targets(y, sample_weight)
+        columns = self._columns(y)
+        equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
+        self.C_, self.n_features_in_ = float(self.C), int(equations.means.shape[0])
+        coefficients, intercepts = equations.solve(1 / (2 * self.C_))
+        return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
 
 
 class RidgeClassifier(_Ridge, LinearClassifierHead):

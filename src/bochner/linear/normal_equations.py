@@ -8,8 +8,10 @@ block by block, and the sums of two parts of the rows are those of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 from scipy.linalg import LinAlgError
@@ -25,6 +27,7 @@ from bochner.engine.places import (
     wide_dtype,
     zeros,
 )
+from bochner.engine.rowwise import reduce_rows, row_slices
 
 _BLOCK = 4096  # rows that are made wide at a time
 _ONE_FACTORISATION = 16  # Cholesky factors, of which a path takes as many as it needs, cost less
@@ -104,14 +107,14 @@ class NormalEquations:
         targets = convert(targets, features, wide)
         weights = None if weights is None else convert(weights, features, wide)
         total = float(n) if weights is None else float(xp.sum(weights))
-        blocks = [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+        blocks = row_slices(n, _BLOCK)
 
         def weighted(rows: Any, block: slice) -> Any:
             return rows if weights is None else rows * weights[block][:, None]
 
         means = sum(xp.sum(weighted(cast(features[b, :], wide), b), axis=0) for b in blocks)
-        means = means / total
-        target_means = xp.sum(weighted(targets, slice(0, n)), axis=0) / total
+        means = means / (total or 1.0)
+        target_means = xp.sum(weighted(targets, slice(0, n)), axis=0) / (total or 1.0)
         gram = zeros((D, D), features, wide)
         moments = zeros((D, targets.shape[1]), features, wide)
         for block in blocks:
@@ -128,8 +131,31 @@ class NormalEquations:
         epsilon = machine_epsilon(features.dtype, xp)
         return cls(total, means, target_means, gram, moments, epsilon)
 
+    @classmethod
+    def from_map(
+        cls, function: Callable[[Any], Any], X: Any, targets: Any, weights: Any = None
+    ) -> NormalEquations:
+        """Add up the features of rows, wherever these are, a block at a time.
+
+        Parameters
+        ----------
+        function : callable
+            From some of the rows to their features, of which no more than a block is ever held.
+        X : array of shape (n, d)
+            Rows: NumPy, sparse, on a device, or a dask array.
+        targets, weights : arrays of shape (n, k) and (n,)
+            As in :meth:`from_rows`, on the host.
+        """
+        aligned = (targets,) if weights is None else (targets, weights)
+        result: NormalEquations = reduce_rows(
+            _block_by_block, X, *aligned, shared={"function": function}
+        )
+        return result
+
     def __add__(self, other: NormalEquations) -> NormalEquations:
         """The sums of two parts of the rows together (Chan, Golub and LeVeque)."""
+        if not (self.weight and other.weight):  # an empty part adds nothing
+            return self if self.weight else other
         total = self.weight + other.weight
         share = other.weight / total
         step, target_step = other.means - self.means, other.target_means - self.target_means
@@ -161,3 +187,15 @@ class NormalEquations:
 
     def _with_intercepts(self, coefficients: Any) -> Solution:
         return coefficients, self.target_means - self.means @ coefficients
+
+
+def _block_by_block(
+    X: Any, targets: Any, weights: Any = None, *, function: Callable[[Any], Any]
+) -> NormalEquations:
+    parts = (
+        NormalEquations.from_rows(
+            function(X[block, :]), targets[block], None if weights is None else weights[block]
+        )
+        for block in row_slices(X.shape[0], _BLOCK) or [slice(0, 0)]
+    )
+    return reduce(add, parts)

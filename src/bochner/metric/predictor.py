@@ -8,8 +8,7 @@ From sums over blocks of rows: nothing of all rows and all features is ever held
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,10 @@ from numpy.typing import NDArray
 
 from bochner import engine
 from bochner.engine.places import cast, convert, namespace, to_numpy, wide_dtype
-from bochner.engine.rowwise import reduce_rows, row_slices
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
-_BLOCK = 4096  # rows whose features are held at a time
 _MOST_FUNCTIONS = 16  # gradients of more are those of as many random combinations
 
 Float = NDArray[np.float64]
@@ -101,16 +98,7 @@ def refit(W: Float, X: Any, columns: Float, penalty: float, **options: Any) -> P
 
 def add_up(X: Any, columns: Float, W: Float, **options: Any) -> NormalEquations:
     """The sums over rows that the regression needs, wherever the rows are."""
-    equations: NormalEquations = reduce_rows(_sums, X, columns, shared={"W": W}, **options)
-    return equations
-
-
-def _sums(X: Any, columns: Float, W: Float, **options: Any) -> NormalEquations:
-    parts = (
-        NormalEquations.from_rows(engine.features(X[block, :], W, **options), columns[block])
-        for block in row_slices(X.shape[0], _BLOCK)
-    )
-    return reduce(add, parts)
+    return NormalEquations.from_map(partial(engine.features, W=W, **options), X, columns)
 
 
 def _complex(coefficients: Any) -> NDArray[np.complex128]:

@@ -10,7 +10,7 @@ scaling       what becomes of a number `x` of a column
 ``quantile``  the normal score of its rank, between -3 and 3
 ============  ==========================================================================
 
-Columns of two values are only standardised. Sparse rows keep their zeros: they are divided by the
+Of columns of two values both are kept apart, by half their distance. Sparse rows keep their zeros: they are divided by the
 standard deviation, and that is all.
 """
 
@@ -62,7 +62,7 @@ class ColumnScaler(FeatureMap):
     >>> from bochner.models.scaling import ColumnScaler
     >>> X = np.r_[np.arange(9.0), 1e6][:, None]
     >>> ColumnScaler("robust").fit_transform(X)[[0, 4, 9]].ravel().round(2)
-    array([-0.94, -0.11,  3.  ])
+    array([-0.95, -0.11,  3.  ])
     """
 
     n_jobs = None
@@ -104,9 +104,8 @@ class ColumnScaler(FeatureMap):
         self.knots_ = self.scores_ = None
         if self._kind in ("robust", "quantile"):
             self._binary = _two_values(sample)
-            if self._kind == "robust":
-                center, spread = _robust(sample, center, spread, self._binary)
-            else:
+            center, spread = _robust(sample)
+            if self._kind == "quantile":
                 shares = np.linspace(0, 1, min(_KNOTS, len(sample)))
                 self.knots_ = np.quantile(sample, shares, axis=0)
                 self.scores_ = np.clip(ndtri(shares), -_FARTHEST, _FARTHEST)
@@ -162,8 +161,8 @@ def _two_values(sample: Float) -> Float:
     return np.all((sample == low) | (sample == high), axis=0).astype(np.float64)
 
 
-def _robust(sample: Float, center: Float, spread: Float, binary: Float) -> tuple[Float, Float]:
+def _robust(sample: Float) -> tuple[Float, Float]:
+    """Medians, and interquartile ranges, or half the range where these are zero."""
     low, middle, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=0)
-    half_range = 0.5 * (sample.max(axis=0) - sample.min(axis=0))
-    robust = np.where(high > low, high - low, half_range)
-    return np.where(binary, center, middle), np.where(binary, spread, robust)
+    half = 0.5 * (sample.max(axis=0) - sample.min(axis=0))
+    return middle, np.where((high > low) & (_two_values(sample) == 0), high - low, half)

@@ -1,115 +1,102 @@
-"""Scaling, metric, kernel, bandwidth and penalty of a kernel model, chosen on held-out rows.
+"""Everything that a kernel model leaves open, chosen on held-out rows: from coarse to fine.
 
-From coarse to fine. Scalings are told apart with few rows and columns; then the metric is learned
-once for the best of them; then kernels are compared with and without it; the best few at last with
-all rows and columns. Every candidate is a ridge regression, whose penalty is found from one set of
-sums.
+Scalings of the columns are told apart with few rows and few features; the metric is learned once,
+for the best of them; then kernels are compared, and the best few at last with all rows and all
+features. Every candidate is a ridge regression whose penalties come from one set of sums, and
+nothing is computed twice.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy import sparse
 
-from bochner.engine.places import cast, convert, namespace, to_numpy, wide_dtype
+from bochner.engine.places import cast, to_numpy, wide_dtype
 from bochner.fourier.bandwidth import median_distance
-from bochner.fourier.features import FourierFeatures
-from bochner.kernels import Matern, StandardKernel, kernel_object
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
 from bochner.metric.gradient_metric import GradientMetric
-from bochner.models.scaling import ColumnScaler
-from bochner.nystroem.features import NystroemFeatures
+from bochner.models.families import Family
+from bochner.models.scaling import SCALINGS, ColumnScaler
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
+FEWEST_METRIC_ROWS = 50
 _FIRST_PENALTY = 1e-5
 _COARSE_ROWS, _COARSE_WIDTH = 4000, 512
-_RAMP = 0.4  # width of the step between a wrong and a right decision, for targets -1 and 1
+_FINALISTS = 2
+_RAMP = 0.4  # a decision counts in part where it is this close, for targets -1 and 1
 
 Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Family:
-    """A kernel with the features that suit it; bandwidths are multiples of the median distance."""
+class Labelled:
+    """Rows, their targets as columns, and weights; `y` are the targets as they were given."""
 
-    name: str
-    make: Callable[..., Any]
-    kernel: StandardKernel
-    bandwidths: tuple[float, ...]
-    start: float
-
-    def new_map(self, width: int, bandwidth: float, distance: float, seed: int) -> Any:
-        gamma = self.kernel.gamma_for_distance(bandwidth * distance)
-        return self.make(
-            n_components=width, kernel=self.kernel.with_gamma(gamma), random_state=seed
-        )
-
-
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        Family(
-            "gaussian",
-            FourierFeatures,
-            kernel_object("gaussian"),
-            (0.15, 0.3, 0.6, 1.2, 2.4, 4.8),
-            0.6,
-        ),
-        Family(
-            "matern",
-            NystroemFeatures,
-            Matern(nu=1.5),
-            (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
-            2.0,
-        ),
-        Family(
-            "exponential",
-            NystroemFeatures,
-            kernel_object("exponential"),
-            (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
-            4.0,
-        ),
-    )
-}
+    X: Any
+    y: NDArray[Any]
+    columns: Float
+    weights: Float | None
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """What a model is made of, but for its penalty."""
+class Setting:
+    """What a model is made of."""
 
     scaling: str
     metric: str | None
-    family: str
-    bandwidth: float
+    family: Family
+    bandwidth: float | None
     width: int
+    penalty: float = _FIRST_PENALTY
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A candidate, and how it did on held-out rows."""
+class Tried:
+    """A setting, and how it did on held-out rows.
 
-    candidate: Candidate
-    penalty: float
-    judged: float  # what is made larger
-    score: float  # accuracy or R2
-    losses: Float  # of each held-out row
+    Settings are compared by `judged`: minus the squared error, or for classes the accuracy with
+    close decisions counted in part, which is less noisy. `losses` are those of the rows.
+    """
+
+    setting: Setting
+    judged: float
+    score: float
+    losses: Float
     decisions: Float
-    seconds: float
     n_rows: int
+    seconds: float
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was tried and what came of it, as plain values."""
+        s = self.setting
+        return {
+            "scaling": s.scaling,
+            "metric": s.metric,
+            "kernel": s.family.kernel,
+            "features": s.family.features,
+            "bandwidth": s.bandwidth,
+            "n_components": s.width,
+            "penalty": s.penalty,
+            "n_rows": self.n_rows,
+            "score": self.score,
+            "seconds": self.seconds,
+        }
 
 
-@dataclass
-class Space:
-    """Rows to fit on and to judge by after scaling and metric."""
+@dataclass(frozen=True)
+class _Space:
+    """Rows to fit on and to judge by, after scaling and metric."""
 
     X: Any
     held_X: Any
@@ -120,110 +107,216 @@ class Space:
 
 
 class Tuner:
-    def __init__(self, X, columns, held_X, held_columns, classes, *, width, seed, log=None):
-        self.raw = Space(X, held_X)
-        self.columns, self.held_columns, self.classes = columns, held_columns, classes
-        self.width, self.seed, self.log = width, seed, log
-        self.tried: list[Judged] = []
-        self.scalers: dict[str, Any] = {}
-        self.metrics: dict[tuple[str, str], Any] = {}
-        self.spaces: dict[tuple[str, str | None], Space] = {}
+    """The search for a model.
 
-    def space(self, scaling: str, metric: str | None) -> Space:
-        key = scaling, metric
-        if key not in self.spaces:
-            if metric is None:
-                scaler = self.scalers.setdefault(scaling, ColumnScaler(scaling).fit(self.raw.X))
-                self.spaces[key] = Space(scaler.transform(self.raw.X), scaler.transform(self.raw.held_X))
-            else:
-                plain, learned = self.space(scaling, None), self.metrics[scaling, metric]
-                self.spaces[key] = Space(learned.transform(plain.X), learned.transform(plain.held_X))
-        return self.spaces[key]
+    Parameters
+    ----------
+    rows, held : Labelled
+        To fit on, and to judge by; the former in random order.
+    task : {"classification", "regression"}
+        What the targets are.
+    families : sequence of Family
+        To choose from, the simplest first.
+    width : int
+        Number of features.
+    scalings : sequence of str
+        To choose from, the simplest first.
+    metric : str or None
+        Mode of the metric.
+    penalty : float or None
+        Given, or to be chosen.
+    seed : int
+        Of maps and metric.
+    deadline : float
+        Of :func:`time.perf_counter`; after it no setting is tried that can be left out.
+    report : callable
+        Told of everything that was tried.
+    """
 
-    def judge(self, candidate: Candidate, n_rows: int | None = None, start=_FIRST_PENALTY) -> Judged:
+    def __init__(
+        self,
+        rows: Labelled,
+        held: Labelled,
+        task: str,
+        families: Sequence[Family],
+        *,
+        width: int,
+        scalings: Sequence[str] = SCALINGS,
+        metric: str | None = "auto",
+        penalty: float | None = None,
+        seed: int = 0,
+        deadline: float = float("inf"),
+        report: Callable[[Tried], None] = lambda tried: None,
+    ) -> None:
+        self.rows, self.held, self.task, self.families = rows, held, task, families
+        self.width, self.mode, self.penalty = width, metric, penalty
+        self.scalings = scalings
+        if sparse.issparse(rows.X):  # which keep their zeros
+            self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
+        self.seed, self.deadline, self.report = seed, deadline, report
+        self.tried: list[Tried] = []
+        self.metric: GradientMetric | None = None
+        self.scalers: dict[str, ColumnScaler] = {}
+        self._spaces: dict[tuple[str, str | None], _Space] = {}
+
+    @property
+    def n_settings(self) -> int:
+        """How many settings there are to choose from, before any row has been seen."""
+        bandwidths = sum(max(1, len(family.bandwidths)) for family in self.families)
+        penalties = len(PENALTIES) if self.penalty is None else 1
+        return len(self.scalings) * (1 if self.mode is None else 2) * bandwidths * penalties
+
+    def run(self) -> Tried:
+        """The best setting, tried with all rows and features."""
+        coarse = min(self.width, _COARSE_WIDTH)
+        first = self.families[0]
+        by_scaling = [
+            self._along_bandwidths(s, None, first, coarse) for s in self._open_scalings()
+        ]
+        plain = self._best(by_scaling)
+        scaling = plain.setting.scaling
+        with_metric = self._with_metric(scaling, first, coarse)
+        mode = self._best([plain, *with_metric]).setting.metric
+        best = [one for one in (plain, *with_metric) if one.setting.metric == mode]
+        for family in self.families[1:]:
+            if self._in_time():
+                best.append(self._along_bandwidths(scaling, mode, family, coarse))
+        best.sort(key=lambda one: -one.judged)
+        finalists = []
+        for one in best[:_FINALISTS]:
+            if not finalists or self._in_time():
+                finalists.append(self.judge(replace(one.setting, width=self.width)))
+        order = [family.name for family in self.families]
+        finalists.sort(key=lambda one: order.index(one.setting.family.name))
+        return self._best(finalists)
+
+    def judge(self, setting: Setting, n_rows: int | None = None) -> Tried:
+        """Fit on the first `n_rows` rows and judge on the held-out ones, for the best penalty."""
         begun = time.perf_counter()
-        space = self.space(candidate.scaling, candidate.metric)
-        X, columns = space.X[:n_rows], self.columns[:n_rows]
-        family = FAMILIES[candidate.family]
-        feature_map = family.new_map(min(candidate.width, len(columns)//2*2), candidate.bandwidth, space.distance, self.seed)
+        space = self._space(setting.scaling, setting.metric)
+        X, columns, y = space.X[:n_rows, :], self.rows.columns[:n_rows], self.rows.y[:n_rows]
+        weights = None if self.rows.weights is None else self.rows.weights[:n_rows]
+        feature_map = self.new_map(setting, len(columns))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            features = feature_map.fit(X).transform(X)
+            warnings.simplefilter(
+                "ignore"
+            )  # too few directions, searches that stop: see the score
+            feature_map.fit(X, y)
+        equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
         held = feature_map.transform(space.held_X)
-        equations = NormalEquations.from_rows(features, columns)
-        found = {}
+        found: dict[float, tuple[float, float, Float, Float]] = {}
 
-        def of(penalty):
+        def judge(penalty: float) -> float:
             coefficients, intercepts = equations.solve(penalty * equations.weight)
             decisions = to_numpy(cast(held, wide_dtype(held)) @ coefficients + intercepts)
-            found[penalty] = *self._score(decisions), decisions
+            found[penalty] = *self._losses(decisions), decisions
             return found[penalty][0]
 
-        penalty = search_along(PENALTIES, start, of)
+        if self.penalty is None:
+            penalty = search_along(PENALTIES, setting.penalty, judge)
+        else:
+            penalty = self.penalty
+            judge(penalty)
         judged, score, losses, decisions = found[penalty]
-        result = Judged(candidate, penalty, judged, score, losses, decisions, time.perf_counter() - begun, len(columns))
-        self.tried.append(result)
-        if self.log: self.log(result)
-        return result
+        seconds = time.perf_counter() - begun
+        done = replace(setting, penalty=penalty)
+        tried = Tried(done, judged, score, losses, decisions, len(columns), seconds)
+        self.tried.append(tried)
+        self.report(tried)
+        return tried
 
-    def _score(self, decisions):
-        targets = self.held_columns
-        if not self.classes:
+    def new_map(self, setting: Setting, n_rows: int) -> Any:
+        """The unfitted map of a setting for so many rows."""
+        length = None
+        if setting.bandwidth is not None:
+            length = setting.bandwidth * self._space(setting.scaling, setting.metric).distance
+        width = min(setting.width, 2 * (n_rows // 2)) or setting.width
+        return setting.family.make(width, length, self.seed, self.task)
+
+    def _in_time(self) -> bool:
+        return time.perf_counter() < self.deadline
+
+    def _open_scalings(self) -> Iterable[str]:
+        for position, scaling in enumerate(self.scalings):
+            if position == 0 or self._in_time():
+                yield scaling
+
+    def _with_metric(self, scaling: str, family: Family, width: int) -> list[Tried]:
+        """The best with a metric, if one was learned."""
+        X, y = self._space(scaling, None).X, self.rows.y
+        if self.mode is None or X.shape[0] < FEWEST_METRIC_ROWS or not self._in_time():
+            return []
+        metric = GradientMetric(self.mode, target=self.task, random_state=self.seed)
+        self.metric = metric.fit(X, _one_target(y))
+        if metric.mode_ is None:
+            return []
+        return [self._along_bandwidths(scaling, metric.mode_, family, width)]
+
+    def _along_bandwidths(
+        self, scaling: str, metric: str | None, family: Family, width: int
+    ) -> Tried:
+        setting = Setting(scaling, metric, family, None, width)
+        if not family.bandwidths:
+            return self.judge(setting, _COARSE_ROWS)
+        found: dict[float, Tried] = {}
+
+        def judge(bandwidth: float) -> float:
+            found[bandwidth] = self.judge(replace(setting, bandwidth=bandwidth), _COARSE_ROWS)
+            return found[bandwidth].judged
+
+        middle = family.bandwidths[(len(family.bandwidths) - 1) // 2]
+        return found[search_along(family.bandwidths, middle, judge)]
+
+    def _space(self, scaling: str, metric: str | None) -> _Space:
+        key = scaling, metric
+        if key not in self._spaces:
+            if metric is None:
+                step: Any = ColumnScaler(scaling).fit(self.rows.X)
+                self.scalers[scaling] = step
+                before = _Space(self.rows.X, self.held.X)
+            else:
+                step, before = self.metric, self._space(scaling, None)
+            self._spaces[key] = _Space(step.transform(before.X), step.transform(before.held_X))
+        return self._spaces[key]
+
+    def _losses(self, decisions: Float) -> tuple[float, float, Float]:
+        """What settings are compared by, the score, and the loss of every held-out row."""
+        targets, weights = self.held.columns, self.held.weights
+        if self.task == "regression":
             losses = ((decisions - targets) ** 2).mean(axis=1)
-            spread = ((targets - targets.mean(axis=0)) ** 2).mean()
-            return -losses.mean(), 1 - losses.mean() / spread, losses
+            spread = ((targets - np.average(targets, axis=0, weights=weights)) ** 2).mean(axis=1)
+            error = float(np.average(losses, weights=weights))
+            whole = float(np.average(spread, weights=weights))
+            return -error, 1 - error / whole if whole else 0.0, losses
         if targets.shape[1] == 1:
             margins = (decisions * targets)[:, 0]
         else:
             own = targets > 0
-            right = decisions[own]
-            margins = 0.5 * (right - np.where(own, -np.inf, decisions).max(axis=1))
-        losses = (margins <= 0).astype(float)
-        ramp = np.clip(0.5 + margins / _RAMP, 0, 1)
-        return ramp.mean(), 1 - losses.mean(), losses
+            others = np.where(own, -np.inf, decisions).max(axis=1)
+            margins = 0.5 * (decisions[own] - others)
+        losses = (margins <= 0).astype(np.float64)
+        nearly = np.clip(0.5 + margins / _RAMP, 0, 1)
+        score = 1 - float(np.average(losses, weights=weights))
+        return float(np.average(nearly, weights=weights)), score, losses
 
-    def along_bandwidths(self, scaling, metric, family, width, n_rows, start=None) -> Judged:
-        found = {}
+    def _best(self, candidates: Sequence[Tried]) -> Tried:
+        """Of candidates, the simplest first: the best one, or a simpler one as good as that.
 
-        def of(bandwidth):
-            found[bandwidth] = self.judge(Candidate(scaling, metric, family, bandwidth, width), n_rows)
-            return found[bandwidth].judged
+        For classes accuracies within half a standard error of the best are as good.
+        """
+        if self.task == "regression":
+            return max(candidates, key=lambda one: one.judged)
+        top = max(candidates, key=lambda one: one.score)
+        error = (top.score * (1 - top.score) / len(top.losses)) ** 0.5
+        return next(one for one in candidates if one.score >= top.score - 0.5 * error)
 
-        found_at = search_along(FAMILIES[family].bandwidths, start or FAMILIES[family].start, of)
-        return found[found_at]
 
-    def best(self, results: Sequence[Judged]) -> Judged:
-        """Simplest first."""
-        top = max(results, key=lambda r: r.score if self.classes else r.judged)
-        for one in results:
-            excess = one.losses - top.losses
-            if self.classes:
-                margin = 0.5 * (top.score * (1 - top.score) / len(top.losses)) ** 0.5
-            else:
-                margin = 0.0
-            if excess.mean() <= margin:
-                return one
-        return top
-
-    def run(self, scalings=("standard", "none", "robust", "quantile"), metric="auto", families=tuple(FAMILIES), finalists=3):
-        coarse = min(self.width, _COARSE_WIDTH)
-        first = [self.along_bandwidths(s, None, "gaussian", coarse, _COARSE_ROWS) for s in scalings]
-        scaling = self.best(first).candidate.scaling
-        plain = self.space(scaling, None)
-        learned = GradientMetric(metric, random_state=self.seed)
-        labels = self.columns[:, 0] if self.columns.shape[1] == 1 else self.columns.argmax(axis=1)
-        learned.target = "classification" if self.classes else "regression"
-        learned.fit(plain.X, labels)
-        metrics = [None]
-        if learned.mode_ is not None:
-            self.metrics[scaling, learned.mode_] = learned
-            metrics.append(learned.mode_)
-        second = [
-            self.along_bandwidths(scaling, m, f, coarse, _COARSE_ROWS) for f in families for m in metrics
-        ]
-        second.sort(key=lambda r: -(r.score if not self.classes else r.judged))
-        last = [
-            self.judge(Candidate(scaling, r.candidate.metric, r.candidate.family, r.candidate.bandwidth, self.width), None, r.penalty)
-            for r in second[:finalists]
-        ]
-        return self.best(last), learned
+def _one_target(y: NDArray[Any]) -> NDArray[Any]:
+    """Targets as one column: of several the combination that varies most."""
+    if y.ndim == 1:
+        return y
+    centred = y - y.mean(axis=0)
+    spread = centred.std(axis=0)
+    scaled = centred / np.where(spread > 0, spread, 1.0)
+    combined: NDArray[Any] = scaled @ np.linalg.eigh(scaled.T @ scaled)[1][:, -1]
+    return combined

@@ -1,0 +1,129 @@
+"""Kernels with the features that suit them: what a kernel model may be made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from bochner.fourier.features import FourierFeatures
+from bochner.kernels import Gaussian, Matern, StandardKernel, kernel_object
+from bochner.models.methods import find_method
+from bochner.nystroem.features import NystroemFeatures
+
+_SMOOTH = (0.15, 0.3, 0.6, 1.2, 2.4, 4.8)
+_ROUGH = (0.5, 2.0, 8.0, 32.0)  # rough kernels hardly change beyond
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of feature map whose bandwidth is open.
+
+    Attributes
+    ----------
+    kernel, features : str
+        What it is called.
+    make : callable
+        From the number of columns, the length scale (None where there is no bandwidth), a seed
+        and the task to an unfitted map.
+    bandwidths : tuple of float
+        Multiples of the median distance between rows, from the narrowest to the widest; empty
+        where the map has a bandwidth of its own.
+    """
+
+    kernel: str
+    features: str
+    make: Callable[[int, float | None, int, str], Any]
+    bandwidths: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """Kernel and features."""
+        return f"{self.kernel} {self.features}".strip()
+
+
+def _of_kernel(kernel: StandardKernel, name: str, features: Any) -> Family:
+    def make(width: int, length: float | None, seed: int, task: str) -> Any:
+        scaled = kernel
+        if length is not None:
+            scaled = kernel.with_gamma(kernel.gamma_for_distance(length))
+        return features(n_components=width, kernel=scaled, random_state=seed)
+
+    own = kernel.gamma is not None
+    smooth = isinstance(kernel, Gaussian)
+    return Family(name, features.__name__, make, () if own else _SMOOTH if smooth else _ROUGH)
+
+
+def _fourier(kernel: Any = None, name: str = "gaussian") -> Family:
+    return _of_kernel(
+        kernel_object("gaussian") if kernel is None else kernel, name, FourierFeatures
+    )
+
+
+def _nystroem(kernel: Any, name: str) -> Family:
+    return _of_kernel(kernel, name, NystroemFeatures)
+
+
+def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family]:
+    """The families to choose from, the simplest first.
+
+    Parameters
+    ----------
+    features : str or estimator
+        ``"auto"``, a name of :data:`bochner.models.methods.METHODS`, or an unfitted map.
+    kernel : str or kernel object
+        ``"auto"``, a name of :data:`bochner.kernels.KERNELS`, or a kernel.
+
+    Examples
+    --------
+    >>> from bochner.models.families import choose_families
+    >>> [family.name for family in choose_families()]
+    ['gaussian FourierFeatures', 'matern 3/2 NystroemFeatures', 'exponential NystroemFeatures']
+    """
+    named = [
+        (kernel_object("gaussian"), "gaussian"),
+        (Matern(nu=1.5), "matern 3/2"),
+        (kernel_object("exponential"), "exponential"),
+    ]
+    if not (isinstance(kernel, str) and kernel == "auto"):
+        found: Any = kernel_object(kernel)
+        named = [(found, kernel if isinstance(kernel, str) else type(kernel).__name__.lower())]
+    if not isinstance(features, str):
+        return [_given(features)]
+    if features == "auto":
+        return [
+            _fourier(k, name) if isinstance(k, Gaussian) else _nystroem(k, name)
+            for k, name in named
+        ]
+    method = find_method(features)
+    if method.make is FourierFeatures:
+        return [_fourier(k, name) for k, name in named[:2]]
+    if method.make is NystroemFeatures:
+        return [_nystroem(k, name) for k, name in named]
+    return [_of_method(method)]
+
+
+def _given(feature_map: Any) -> Family:
+    def make(width: int, length: float | None, seed: int, task: str) -> Any:
+        copy = clone(feature_map)
+        known = copy.get_params(deep=False)
+        if known.get("random_state", 0) is None:
+            copy.set_params(random_state=seed)
+        if length is not None:
+            copy.set_params(gamma=0.5 / length**2)
+        return copy
+
+    open_gamma = isinstance(feature_map.get_params(deep=False).get("gamma"), str)
+    return Family("", type(feature_map).__name__, make, _SMOOTH if open_gamma else ())
+
+
+def _of_method(method: Any) -> Family:
+    def make(width: int, length: float | None, seed: int, task: str) -> Any:
+        gamma: Any = "scale" if length is None else 0.5 / length**2
+        return method.make_map(width=width, task=task, gamma=gamma, random_state=seed)
+
+    if method.exact or method.images:
+        raise ValueError(f"features={method.name!r} has no map of rows of numbers.")
+    return Family("", method.name, make, _SMOOTH if method.uses_gamma else ())

@@ -1,0 +1,207 @@
+"""What KernelClassifier and KernelRegressor share: the choice of a model, and its predictions."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from bochner.base import CheckedRows
+from bochner.engine.places import is_dask, to_numpy
+from bochner.engine.rowwise import map_batches, with_known_lengths
+from bochner.engine.summaries import rows_at
+from bochner.guarantees.guarantee import Guarantee
+from bochner.linear.splits import hold_out
+from bochner.metric.matrices import MODES
+from bochner.models.families import choose_families
+from bochner.models.folding import fold_pipeline
+from bochner.models.scaling import SCALINGS
+from bochner.models.tuner import Labelled, Tried, Tuner
+
+SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
+FEWEST_ROWS = 5
+_BATCH = 2**24  # features that are held at a time in predictions
+_SEARCH_SHARE = 0.6  # of a time budget; the rest is for the last fit
+
+Float = NDArray[np.float64]
+
+
+class KernelModel(CheckedRows):
+    """Scaling, metric, map and linear head, everything chosen on held-out rows."""
+
+    _task: ClassVar[str]
+    _learned: ClassVar[str] = "pipeline_"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 2, None, closed="left")],
+        "features": [str, HasMethods(["fit", "transform"])],
+        "kernel": [str, HasMethods(["__call__"])],
+        "metric": [StrOptions({"auto", *MODES}), None],
+        "scaling": [StrOptions({"auto", *SCALINGS})],
+        "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "time_budget": [None, Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2048,
+        *,
+        features: Any = "auto",
+        kernel: Any = "auto",
+        metric: Literal["auto", "diagonal", "root", "full"] | None = "auto",
+        scaling: Literal["auto", "standard", "none", "robust", "quantile"] = "auto",
+        penalty: float | Literal["auto"] = "auto",
+        validation_fraction: float = 0.2,
+        time_budget: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.features = features
+        self.kernel = kernel
+        self.metric = metric
+        self.scaling = scaling
+        self.penalty = penalty
+        self.validation_fraction = validation_fraction
+        self.time_budget = time_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _columns(self, y: NDArray[Any]) -> Float:
+        """Targets as the columns that are fitted."""
+        raise NotImplementedError
+
+    def _head(self, C: float) -> Any:
+        """The unfitted linear model."""
+        raise NotImplementedError
+
+    def _certify(self, best: Tried, held: Labelled, n_settings: int) -> Guarantee:
+        """What is known of the model that was fitted without the held-out rows."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: NDArray[Any], weights: Float | None) -> Self:
+        """Choose and fit for rows and targets that have been checked."""
+        begun = time.perf_counter()
+        if len(y) < FEWEST_ROWS:
+            raise ValueError(
+                "settings are chosen on some rows and judged by others: at least "
+                f"{FEWEST_ROWS} rows are needed, got n_samples = {len(y)}."
+            )
+        X = with_known_lengths(X)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        tuner, held = self._tuner(X, y, weights, seed, begun)
+        best = tuner.run()
+        self.search_results_ = [tried.record for tried in tuner.tried]
+        self.importances_ = None if tuner.metric is None else tuner.metric.importances_
+        self.certificate_ = self._certify(best, held, tuner.n_settings)
+        self.pipeline_ = self._train(tuner, best, X, y, weights)
+        self._folded = fold_pipeline(self.pipeline_)
+        return self
+
+    def _tuner(
+        self, X: Any, y: NDArray[Any], weights: Float | None, seed: int, begun: float
+    ) -> tuple[Tuner, Labelled]:
+        kept, held = hold_out(
+            y,
+            seed,
+            classes=self._task == "classification",
+            fraction=self.validation_fraction,
+            max_rows=SEARCH_ROWS,
+        )
+        columns = self._columns(y)
+        rows, judges = (
+            Labelled(
+                rows_at(X, index),
+                y[index],
+                columns[index],
+                None if weights is None else weights[index],
+            )
+            for index in (kept, held)
+        )
+        for part in (rows, judges):
+            if part.weights is not None and not part.weights.sum() > 0:
+                raise ValueError("sample_weight must be positive in the held-out rows and others.")
+        budget = float("inf") if self.time_budget is None else _SEARCH_SHARE * self.time_budget
+        tuner = Tuner(
+            rows,
+            judges,
+            self._task,
+            choose_families(self.features, self.kernel),
+            width=self.n_components,
+            scalings=SCALINGS if self.scaling == "auto" else (self.scaling,),
+            metric=self.metric,
+            penalty=None if self.penalty == "auto" else float(self.penalty),
+            seed=seed,
+            deadline=begun + budget,
+            report=self._report,
+        )
+        return tuner, judges
+
+    def _report(self, tried: Tried) -> None:
+        if self.verbose:
+            record = {name: value for name, value in tried.record.items() if value is not None}
+            values = (
+                f"{n} {v:.4g}" if isinstance(v, float) else f"{v}" for n, v in record.items()
+            )
+            print(f"[{type(self).__name__}] {', '.join(values)}", flush=True)
+
+    def _train(
+        self, tuner: Tuner, best: Tried, X: Any, y: NDArray[Any], weights: Float | None
+    ) -> Pipeline:
+        """The setting that was chosen, with all rows."""
+        setting = best.setting
+        steps: list[tuple[str, Any]] = [("scaling", tuner.scalers[setting.scaling])]
+        if setting.metric is not None:
+            steps.append(("metric", tuner.metric))
+        rows = X
+        for _, step in steps:
+            rows = step.transform(rows)
+        feature_map = tuner.new_map(setting, len(y))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in the search
+            feature_map.fit(rows, y)
+        weight = float(len(y)) if weights is None else float(weights.sum())
+        head = self._head(1 / (2 * setting.penalty * weight))
+        head.fit_map(feature_map, rows, y, weights)
+        return Pipeline([*steps, ("map", feature_map), ("head", head)])
+
+    def _weights(self, y: NDArray[Any], sample_weight: Any) -> Float | None:
+        if sample_weight is None:
+            return None
+        checked: Float = _check_sample_weight(
+            to_numpy(sample_weight), y, dtype=np.float64, ensure_non_negative=True
+        )
+        if not checked.sum() > 0:
+            raise ValueError("sample_weight must be positive for at least one row.")
+        return checked
+
+    def _values(self, X: Any, method: str) -> Any:
+        """A method of the pipeline applied to rows, a block at a time."""
+        check_is_fitted(self)
+        X = self._validate_rows(X, reset=False)
+        apply = getattr(self._folded, method)
+        if is_dask(X):
+            return X.map_blocks(lambda block: to_numpy(apply(block)), **self._meta(X, method))
+        height = max(1, _BATCH // max(self.n_components, 1))
+        return map_batches(apply, X, height)
+
+    def _meta(self, X: Any, method: str) -> dict[str, Any]:
+        sample = np.asarray(getattr(self._folded, method)(np.zeros((1, X.shape[1]))))
+        if sample.ndim == 1:
+            return {"drop_axis": 1, "dtype": sample.dtype, "meta": sample[:0]}
+        chunks = X.chunks[0], (sample.shape[1],)
+        return {"chunks": chunks, "dtype": sample.dtype, "meta": sample[:0]}

@@ -1,0 +1,161 @@
+"""KernelRegressor: the best kernel model for numbers, in one line."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainccinv
+from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+
+from bochner.engine.places import is_dask, to_numpy
+from bochner.guarantees.guarantee import Guarantee
+from bochner.linear.heads import RidgeRegressor
+from bochner.models.kernel_model import Float, KernelModel
+from bochner.models.tuner import Labelled, Tried
+
+DELTA = 0.05
+_SHARE = 0.9  # of the rows, whose largest error the certificate is about
+
+
+class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
+    r"""The best kernel model for the numbers of your data, everything chosen on held-out rows.
+
+    As :class:`KernelClassifier`, with the smallest squared error on held-out rows. Its certificate
+    bounds the share of new rows whose error is larger than that of nine in ten held-out ones.
+
+    Parameters
+    ----------
+    n_components, features, kernel, metric, scaling, penalty, validation_fraction, time_budget, \
+            n_jobs, random_state, verbose
+        As in :class:`KernelClassifier`.
+
+    Attributes
+    ----------
+    pipeline_, search_results_, importances_, n_features_in_
+        As in :class:`KernelClassifier`.
+    certificate_ : Guarantee
+        A bound on the share of new rows whose error exceeds ``details["error"]``, for the same
+        setting trained without the held-out rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner import KernelRegressor
+    >>> X = np.random.RandomState(0).uniform(-2, 2, size=(400, 3))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1]
+    >>> model = KernelRegressor(n_components=200, random_state=0).fit(X[:300], y[:300])
+    >>> bool(model.score(X[300:], y[300:]) > 0.95)
+    True
+    """
+
+    _task: ClassVar[str] = "regression"
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose a model and train it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+        y : array-like of shape (n,) or (n, k)
+            Numbers, one per row or one per row and output.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows. The metric does not look at them.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_rows(X, reset=True)
+        y = _numbers(y, X.shape[0])
+        return self._fit(X, y, self._weights(y, sample_weight))
+
+    def predict(self, X: Any) -> Any:
+        """Predicted numbers, where `X` is.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n,), or (n, k) for several outputs
+        """
+        return self._values(X, "predict")
+
+    def _columns(self, y: NDArray[Any]) -> Float:
+        columns = y[:, None] if y.ndim == 1 else y
+        centred = columns - columns.mean(axis=0)
+        spread = centred.std(axis=0)
+        if not spread.any():
+            raise ValueError("y is constant: there is nothing to learn from.")
+        return np.asarray(centred / np.where(spread > 0, spread, 1.0))
+
+    def _head(self, C: float) -> RidgeRegressor:
+        return RidgeRegressor(C)
+
+    def _certify(self, best: Tried, held: Labelled, n_settings: int) -> Guarantee:
+        losses, n = np.sort(best.losses), len(best.losses)
+        rank = min(n - 1, int(np.ceil(_SHARE * n)) - 1)
+        # The share of the distribution beyond the order statistic of this rank is Beta-distributed.
+        beyond = n - 1 - rank
+        upper = 1.0
+        if beyond < n - 1:
+            upper = float(betainccinv(beyond + 1, n - beyond, DELTA / n_settings))
+        spread = self._spread(held)
+        return Guarantee(
+            "share of rows with a larger error",
+            upper,
+            DELTA,
+            f"order statistics for {n_settings} settings at once",
+            f"{n} held-out rows",
+            ("independent rows", "the same setting trained without the held-out rows"),
+            observed=beyond / n,
+            details={"error": float(losses[rank] ** 0.5 * spread)},
+            percent=True,
+        )
+
+    def _spread(self, held: Labelled) -> float:
+        """The unit of the columns that were fitted, for one output; 1 for several."""
+        if held.y.ndim == 2:
+            return 1.0
+        scaled, raw = held.columns[:, 0], held.y
+        at = int(np.argmax(np.abs(scaled - scaled[0])))
+        return abs(float((raw[at] - raw[0]) / (scaled[at] - scaled[0]))) if at else 1.0
+
+
+def _numbers(y: Any, n_rows: float) -> NDArray[np.float64]:
+    """Numbers on the host, one row per row."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    if is_dask(y):
+        y = y.compute()
+    y = to_numpy(y) if hasattr(y, "__dlpack__") else np.asarray(y)
+    try:
+        y = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers, got {y.dtype}.") from error
+    if y.ndim == 2 and y.shape[1] == 1:
+        import warnings
+
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        y = y[:, 0]
+    if y.ndim not in (1, 2):
+        raise ValueError(f"y must have shape (n,) or (n, k), got {y.shape}.")
+    if not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity.")
+    if n_rows == n_rows and len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+        )
+    return y
