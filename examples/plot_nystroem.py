@@ -2,9 +2,9 @@
 A rough function, and the kernel for it
 =======================================
 
-Steps and kinks in the plane. A Gaussian kernel fits them only at a bandwidth that has to be found; the
-exponential kernel does at nearly any. Its random frequencies are Cauchy-tailed, and hundreds of them
-stay behind; its values at as many landmarks do not.
+Steps and kinks in the plane. A Gaussian kernel fits them only at a bandwidth that has to be found;
+the exponential kernel does at nearly any. Its random frequencies are Cauchy-tailed, and hundreds
+of them stay behind; its values at as many landmarks do not.
 """
 
 import warnings
@@ -69,8 +69,8 @@ left.set(xlabel="inverse length", ylabel="R2", ylim=(0.7, 1.0))
 left.legend()
 
 # %%
-# Certificates: the error of a kernel value is at most the root of the product of two residuals. The
-# mean residual of rows that took no part in the fit falls with the number of landmarks.
+# Certificates: the error of a kernel value is at most the root of the product of two residuals.
+# The mean residual of rows that took no part in the fit falls with the number of landmarks.
 new = rng.uniform(-1, 1, size=(500, 2))
 widths = (25, 50, 100, 200, 400)
 for rule in ("random", "kmeans", "leverage"):
