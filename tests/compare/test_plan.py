@@ -15,13 +15,19 @@ from tests.compare.cells import EXACT, FOR_TABLES
 
 def test_plan(wine):
     cells, left_out = plan_cells(wine, FOR_TABLES, [10, 200], n_seeds=2)
-    assert len(cells) == 2 * (2 * (len(FOR_TABLES) - 1) + 1 - 4)
+    assert len(cells) == 2 * (2 * (len(FOR_TABLES) - 1) + 1 - 6)
     assert left_out == [
         "MarginHarmonicFeatures with 200 columns would take a search for each, in 13 dimensions; "
         "the most is 64",
         *(
             f"{method} with 200 columns needs as many training rows, there are 134"
-            for method in ("LandmarkSimilarities", "LandmarkSimilarities, plain", "Nystroem")
+            for method in (
+                "LandmarkSimilarities",
+                "LandmarkSimilarities, plain",
+                "NystroemFeatures",
+                "NystroemFeatures, exponential",
+                "Nystroem",
+            )
         ),
     ]
     assert [each.seed for each in cells] == sorted(each.seed for each in cells)

@@ -78,7 +78,7 @@ class FourierFeatures(FeatureMap):
     See Also
     --------
     sklearn.kernel_approximation.RBFSampler : Slower, unpaired, Gaussian only.
-    sklearn.kernel_approximation.Nystroem : Features from landmarks of the data.
+    NystroemFeatures : Features from landmarks of the data.
 
     Notes
     -----

@@ -96,7 +96,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     See Also
     --------
     PosteriorFourierFeatures : One posterior for all pairs.
-    sklearn.kernel_approximation.Nystroem : Landmarks and one fixed kernel, made orthogonal.
+    NystroemFeatures : Landmarks and one fixed kernel, made orthogonal.
 
     Notes
     -----

@@ -16,9 +16,7 @@ from bochner.engine.places import convert, namespace
 class Bumps:
     r"""The map :math:`u \mapsto B\, [e^{-\gamma |u - w_1|^2}, e^{-\gamma |u - w_2|^2}, \dots]`.
 
-    Both the Nystroem map and the original map of convolutional kernel networks are of this form:
-    the first with the inverse root of the kernel matrix of the centres as `B`, the second with a
-    diagonal `B`.
+    The original map of convolutional kernel networks is of this form, with a diagonal `B`.
 
     Examples
     --------
@@ -56,31 +54,6 @@ def gaussian_bumps(U: Any, centers: Any, gamma: float) -> Any:
     if xp is np:
         return np.exp(np.minimum(exponents, 0, out=exponents), out=exponents)
     return xp.exp(xp.minimum(exponents, xp.zeros_like(exponents)))
-
-
-def nystroem_bumps(landmarks: NDArray[Any], gamma: float, dtype: Any) -> Bumps:
-    r"""The Nystroem map of the Gaussian kernel, with `B` a pseudo-inverse root.
-
-    :math:`B = K^{-1/2}` for the kernel matrix `K` of the landmarks, without the eigenvalues below
-    what `dtype` resolves: rows evaluated in that dtype carry an error of its precision, which the
-    root of a smaller eigenvalue would make larger than the kernel itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.images.bumps import nystroem_bumps
-    >>> U = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    >>> phi = nystroem_bumps(U, 0.5, np.float64)(U)
-    >>> (phi @ phi.T).round(3)
-    array([[1.   , 0.368, 0.368],
-           [0.368, 1.   , 1.   ],
-           [0.368, 1.   , 1.   ]])
-    """
-    landmarks = np.asarray(landmarks, np.float64)
-    values, vectors = np.linalg.eigh(gaussian_bumps(landmarks, landmarks, gamma))
-    kept = values > values[-1] * len(values) * np.finfo(dtype).eps
-    vectors = vectors[:, kept]
-    return Bumps(landmarks, gamma, (vectors / np.sqrt(values[kept])) @ vectors.T)
 
 
 def orientation_bumps(n_orientations: int) -> Bumps:

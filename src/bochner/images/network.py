@@ -85,7 +85,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
 
         - ``"mercer"``: :class:`MercerFeatures`, eigenfunctions under the density of the patches;
         - ``"fourier"``: :class:`FourierFeatures`, random; `maps` must be even;
-        - ``"nystroem"``: scikit-learn's ``Nystroem``, from landmark patches, without the
+        - ``"nystroem"``: :class:`NystroemFeatures`, from landmark patches, without the
           directions that the precision of the images does not resolve;
         - ``"optimized"``: the original map, centres and weights found by L-BFGS; slow to fit. An
           :class:`~bochner.images.optimized.OptimizedMap` says how long;

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem
 
 from bochner.engine.places import convert, is_host, to_numpy
 from bochner.engine.rowwise import row_slices
 from bochner.fourier.features import FourierFeatures
-from bochner.images.bumps import Bumps, nystroem_bumps
+from bochner.images.bumps import Bumps
 from bochner.images.optimized import OptimizedMap, fit_optimized, random_pairs
 from bochner.mercer.features import MercerFeatures, MercerWarning
+from bochner.nystroem.features import NystroemFeatures, NystroemWarning
 
-OURS = (FourierFeatures, MercerFeatures)
+OURS = (FourierFeatures, MercerFeatures, NystroemFeatures)
 
 _PAIRS = 100_000
 _BATCH_BYTES = 2**20
@@ -110,12 +110,8 @@ def fit_patch_map(
     if approximation == "nystroem":
         assert n_maps is not None
         _enough(U, n_maps, "nystroem")
-        landmarks = U[RandomState(seed).permutation(len(U))[:n_maps]].astype(np.float64)
-        nystroem = Nystroem(gamma=gamma, n_components=n_maps, random_state=seed).fit(landmarks)
-        # its own map multiplies rounding errors of float32 by up to a million
-        bumps = nystroem_bumps(nystroem.components_, nystroem.gamma, U.dtype)
-        return PatchMap(nystroem, bumps, n_maps)
-    if approximation == "fourier":
+        approximation = NystroemFeatures()
+    elif approximation == "fourier":
         if n_maps is not None and n_maps % 2:
             raise ValueError(
                 f"maps={n_maps}, but approximation='fourier' needs an even number: each frequency "
@@ -137,6 +133,7 @@ def fit_patch_map(
     with warnings.catch_warnings():
         # The architecture fixes width and bandwidth; captured_mass_ tells what is missed.
         warnings.simplefilter("ignore", MercerWarning)
+        warnings.simplefilter("ignore", NystroemWarning)
         estimator.fit(U)
     return PatchMap(estimator, None, int(estimator.transform(U[:1]).shape[1]))
 

@@ -146,7 +146,7 @@ class MercerFeatures(FeatureMap):
     See Also
     --------
     FourierFeatures : Random features; need more columns for the same accuracy.
-    sklearn.kernel_approximation.Nystroem : Features from landmarks of the data; adapts to any
+    NystroemFeatures : Features from landmarks of the data; adapts to any
         density, at a cost that grows with the square of the number of columns.
 
     Notes

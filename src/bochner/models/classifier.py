@@ -30,8 +30,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     of a kernel, and separated by least squares on one column of -1 and 1 per class. A fifth of
     the rows, at most 4000, is held out; what is open is chosen on them from coarse to fine: first
     the scaling, then whether the metric helps, then the kernel and its bandwidth, each with the
-    best penalty. The simplest choice within half a standard error of the best accuracy is taken,
-    and the model is then trained on all rows.
+    best penalty. Choices are made by the logistic loss of the margins; of those that differ by less
+    than half a standard error the simplest is taken. The model is then trained on all rows.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _certify(self, best: Tried, held: Labelled, n_settings: int) -> Guarantee:
         decisions = best.decisions[:, 0] if best.decisions.shape[1] == 1 else best.decisions
         self._calibration = fit_calibration(decisions, held.y, self.classes_)
-        errors, n = int(best.losses.sum()), len(best.losses)
+        errors, n = int(np.sum(best.wrong)), len(best.losses)
         return Guarantee(
             "error rate",
             clopper_pearson(errors, n, DELTA / n_settings),

@@ -56,16 +56,6 @@ def _of_kernel(kernel: StandardKernel, name: str, features: Any) -> Family:
     return Family(name, features.__name__, make, () if own else _SMOOTH if smooth else _ROUGH)
 
 
-def _fourier(kernel: Any = None, name: str = "gaussian") -> Family:
-    return _of_kernel(
-        kernel_object("gaussian") if kernel is None else kernel, name, FourierFeatures
-    )
-
-
-def _nystroem(kernel: Any, name: str) -> Family:
-    return _of_kernel(kernel, name, NystroemFeatures)
-
-
 def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family]:
     """The families to choose from, the simplest first.
 
@@ -94,14 +84,14 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
         return [_given(features)]
     if features == "auto":
         return [
-            _fourier(k, name) if isinstance(k, Gaussian) else _nystroem(k, name)
+            _of_kernel(k, name, FourierFeatures if isinstance(k, Gaussian) else NystroemFeatures)
             for k, name in named
         ]
     method = find_method(features)
     if method.make is FourierFeatures:
-        return [_fourier(k, name) for k, name in named[:2]]
+        return [_of_kernel(k, name, FourierFeatures) for k, name in named[:2]]
     if method.make is NystroemFeatures:
-        return [_nystroem(k, name) for k, name in named]
+        return [_of_kernel(k, name, NystroemFeatures) for k, name in named]
     return [_of_method(method)]
 
 

@@ -101,7 +101,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
     def _certify(self, best: Tried, held: Labelled, n_settings: int) -> Guarantee:
         losses, n = np.sort(best.losses), len(best.losses)
         rank = min(n - 1, int(np.ceil(_SHARE * n)) - 1)
-        # The share of the distribution beyond the order statistic of this rank is Beta-distributed.
+        # the share of the distribution beyond an order statistic is Beta-distributed
         beyond = n - 1 - rank
         upper = 1.0
         if beyond < n - 1:

@@ -10,8 +10,8 @@ scaling       what becomes of a number `x` of a column
 ``quantile``  the normal score of its rank, between -3 and 3
 ============  ==========================================================================
 
-Of columns of two values both are kept apart, by half their distance. Sparse rows keep their zeros: they are divided by the
-standard deviation, and that is all.
+The values of columns that have two stay two apart. Sparse rows keep their zeros: they are divided
+by the standard deviation, and that is all.
 """
 
 from __future__ import annotations

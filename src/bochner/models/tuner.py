@@ -33,7 +33,7 @@ FEWEST_METRIC_ROWS = 50
 _FIRST_PENALTY = 1e-5
 _COARSE_ROWS, _COARSE_WIDTH = 4000, 512
 _FINALISTS = 2
-_RAMP = 0.4  # a decision counts in part where it is this close, for targets -1 and 1
+_SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
 
 Float = NDArray[np.float64]
 
@@ -64,17 +64,24 @@ class Setting:
 class Tried:
     """A setting, and how it did on held-out rows.
 
-    Settings are compared by `judged`: minus the squared error, or for classes the accuracy with
-    close decisions counted in part, which is less noisy. `losses` are those of the rows.
+    Settings are compared by the mean of `losses`, one for each held-out row: its squared error, or
+    for classes the logistic loss of its margin, which tells settings apart that err on the same
+    rows. `wrong` says for classes which rows are misclassified.
     """
 
     setting: Setting
-    judged: float
     score: float
     losses: Float
+    wrong: NDArray[np.bool_] | None
     decisions: Float
+    weights: Float | None
     n_rows: int
     seconds: float
+
+    @property
+    def loss(self) -> float:
+        """What is made small."""
+        return float(np.average(self.losses, weights=self.weights))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -178,10 +185,12 @@ class Tuner:
         with_metric = self._with_metric(scaling, first, coarse)
         mode = self._best([plain, *with_metric]).setting.metric
         best = [one for one in (plain, *with_metric) if one.setting.metric == mode]
-        for family in self.families[1:]:
-            if self._in_time():
-                best.append(self._along_bandwidths(scaling, mode, family, coarse))
-        best.sort(key=lambda one: -one.judged)
+        best += [
+            self._along_bandwidths(scaling, mode, family, coarse)
+            for family in self.families[1:]
+            if self._in_time()
+        ]
+        best.sort(key=lambda one: one.loss)
         finalists = []
         for one in best[:_FINALISTS]:
             if not finalists or self._in_time():
@@ -204,23 +213,27 @@ class Tuner:
             feature_map.fit(X, y)
         equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
         held = feature_map.transform(space.held_X)
-        found: dict[float, tuple[float, float, Float, Float]] = {}
+        found: dict[float, Tried] = {}
 
         def judge(penalty: float) -> float:
             coefficients, intercepts = equations.solve(penalty * equations.weight)
             decisions = to_numpy(cast(held, wide_dtype(held)) @ coefficients + intercepts)
-            found[penalty] = *self._losses(decisions), decisions
-            return found[penalty][0]
+            found[penalty] = Tried(
+                replace(setting, penalty=penalty),
+                *self._losses(decisions),
+                decisions,
+                self.held.weights,
+                len(columns),
+                time.perf_counter() - begun,
+            )
+            return -found[penalty].loss
 
         if self.penalty is None:
             penalty = search_along(PENALTIES, setting.penalty, judge)
         else:
             penalty = self.penalty
             judge(penalty)
-        judged, score, losses, decisions = found[penalty]
-        seconds = time.perf_counter() - begun
-        done = replace(setting, penalty=penalty)
-        tried = Tried(done, judged, score, losses, decisions, len(columns), seconds)
+        tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self.tried.append(tried)
         self.report(tried)
         return tried
@@ -262,7 +275,7 @@ class Tuner:
 
         def judge(bandwidth: float) -> float:
             found[bandwidth] = self.judge(replace(setting, bandwidth=bandwidth), _COARSE_ROWS)
-            return found[bandwidth].judged
+            return -found[bandwidth].loss
 
         middle = family.bandwidths[(len(family.bandwidths) - 1) // 2]
         return found[search_along(family.bandwidths, middle, judge)]
@@ -279,36 +292,37 @@ class Tuner:
             self._spaces[key] = _Space(step.transform(before.X), step.transform(before.held_X))
         return self._spaces[key]
 
-    def _losses(self, decisions: Float) -> tuple[float, float, Float]:
-        """What settings are compared by, the score, and the loss of every held-out row."""
+    def _losses(self, decisions: Float) -> tuple[float, Float, NDArray[np.bool_] | None]:
+        """The score, the loss of every held-out row, and which of them are misclassified."""
         targets, weights = self.held.columns, self.held.weights
         if self.task == "regression":
             losses = ((decisions - targets) ** 2).mean(axis=1)
             spread = ((targets - np.average(targets, axis=0, weights=weights)) ** 2).mean(axis=1)
-            error = float(np.average(losses, weights=weights))
             whole = float(np.average(spread, weights=weights))
-            return -error, 1 - error / whole if whole else 0.0, losses
+            error = float(np.average(losses, weights=weights))
+            return 1 - error / whole if whole else 0.0, losses, None
         if targets.shape[1] == 1:
             margins = (decisions * targets)[:, 0]
         else:
             own = targets > 0
             others = np.where(own, -np.inf, decisions).max(axis=1)
             margins = 0.5 * (decisions[own] - others)
-        losses = (margins <= 0).astype(np.float64)
-        nearly = np.clip(0.5 + margins / _RAMP, 0, 1)
-        score = 1 - float(np.average(losses, weights=weights))
-        return float(np.average(nearly, weights=weights)), score, losses
+        wrong = margins <= 0
+        score = 1 - float(np.average(wrong, weights=weights))
+        return score, np.logaddexp(0, -_SLOPE * margins), wrong
 
     def _best(self, candidates: Sequence[Tried]) -> Tried:
         """Of candidates, the simplest first: the best one, or a simpler one as good as that.
 
-        For classes accuracies within half a standard error of the best are as good.
+        As good is a loss within half a standard error of the difference, row by row.
         """
-        if self.task == "regression":
-            return max(candidates, key=lambda one: one.judged)
-        top = max(candidates, key=lambda one: one.score)
-        error = (top.score * (1 - top.score) / len(top.losses)) ** 0.5
-        return next(one for one in candidates if one.score >= top.score - 0.5 * error)
+        top = min(candidates, key=lambda one: one.loss)
+
+        def as_good(one: Tried) -> bool:
+            excess = one.losses - top.losses
+            return one.loss - top.loss <= 0.5 * float(excess.std()) / len(excess) ** 0.5
+
+        return next(one for one in candidates if as_good(one))
 
 
 def _one_target(y: NDArray[Any]) -> NDArray[Any]:

@@ -188,7 +188,7 @@ class NystroemFeatures(FeatureMap):
                 f"more than rounding, fewer than n_components={width}: the other columns are "
                 "zero. Use fewer components, or landmarks that differ more.",
                 NystroemWarning,
-                stacklevel=2,
+                stacklevel=3,  # scikit-learn calls this through a wrapper
             )
         return self
 

@@ -48,7 +48,7 @@ def normalize(K: Float, epsilon: float, kernel: Any = None) -> Normalization:
         lower = np.linalg.cholesky(K)
     except np.linalg.LinAlgError:
         return _from_eigenvectors(K, epsilon, kernel)
-    values = np.linalg.eigvalsh(K)[::-1]
+    values: Float = np.linalg.eigvalsh(K)[::-1].astype(np.float64)
     if values[-1] <= floor(values, epsilon):
         return _from_eigenvectors(K, epsilon, kernel)
     inverse, _ = linalg.lapack.dtrtri(lower, lower=1)

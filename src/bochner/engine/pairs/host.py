@@ -24,10 +24,10 @@ from bochner.engine.threads import Scratch, for_each
 
 Array = NDArray[Any]
 
-_TILE = 2**22  # bytes of kernel values: high enough for BLAS
+_TILE = 2**23  # bytes of kernel values: high enough for BLAS
 _SMALL_TILE = 2**20  # where little is done with them but to compute them: near a core
 _NARROW = 64  # columns of a normalization from which a tile is worth being high
-_COLUMNS = 256  # of the normalization in one product, which leaves out zeros below them
+_COLUMNS = 128  # of the normalization in one product, which leaves out zeros below them
 _DENSE_LANDMARKS = 2**25  # numbers of sparse landmarks that are made dense
 _DENSE_ROWS = 2**18  # numbers of sparse rows that are made dense at once
 NEAR = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
