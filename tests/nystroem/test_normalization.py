@@ -17,7 +17,9 @@ def test_all_directions_give_a_triangle():
     found = normalize(K, EPSILON)
     np.testing.assert_array_equal(np.tril(found.matrix, -1), 0)
     np.testing.assert_allclose(found.matrix @ found.matrix.T @ K, np.eye(30), atol=1e-11)
-    np.testing.assert_allclose(found.eigenvalues, np.linalg.eigvalsh(K)[::-1])
+    values = np.linalg.eigvalsh(K)
+    np.testing.assert_allclose([found.least, found.largest], values[[0, -1]], rtol=0.02)
+    assert found.largest <= values[-1] * (1 + 1e-12)
 
 
 @settings(max_examples=40, deadline=None)

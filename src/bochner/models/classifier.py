@@ -30,8 +30,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     of a kernel, and separated by least squares on one column of -1 and 1 per class. A fifth of
     the rows, at most 4000, is held out; what is open is chosen on them from coarse to fine: first
     the scaling, then whether the metric helps, then the kernel and its bandwidth, each with the
-    best penalty. Choices are made by the logistic loss of the margins; of those that differ by less
-    than half a standard error the simplest is taken. The model is then trained on all rows.
+    best penalty. Choices are made by the logistic loss of the margins; of those that differ by
+    less than half a standard error the simplest is taken. The model is then trained on all rows.
 
     Parameters
     ----------

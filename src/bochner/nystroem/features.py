@@ -178,8 +178,8 @@ class NystroemFeatures(FeatureMap):
         points, dtype = self.landmarks_.astype(np.float64), float_dtype(X)
         K = engine.kernel_rows(points, points, self.kernel_, **self._engine_options())
         found = normalize(K, float(np.finfo(dtype).eps), self.kernel_)
-        self.eigenvalues_, self.n_directions_ = found.eigenvalues, found.matrix.shape[1]
-        width = self.n_components if isinstance(self.landmarks, str) else len(found.eigenvalues)
+        self.n_directions_, self._range = found.matrix.shape[1], (found.least, found.largest)
+        width = self.n_components if isinstance(self.landmarks, str) else points.shape[0]
         self.normalization_ = np.zeros((points.shape[0], width), dtype)
         self.normalization_[:, : self.n_directions_] = found.matrix
         if self.n_directions_ < width:
@@ -251,9 +251,17 @@ class NystroemFeatures(FeatureMap):
         return engine.kernel_rows(X, **shared, **options)
 
     def _single_will_do(self) -> bool:
-        least = self.eigenvalues_[max(0, self.n_directions_ - 1)]
+        least, largest = self._range
         epsilon = float(np.finfo(np.float32).eps)
-        return self.n_directions_ == 0 or bool(least > floor(self.eigenvalues_, epsilon))
+        return self.n_directions_ == 0 or least > floor(len(self.normalization_), largest, epsilon)
+
+    @property
+    def eigenvalues_(self) -> NDArray[np.float64]:
+        """Eigenvalues of the kernel matrix of the landmarks, the largest first."""
+        check_is_fitted(self)
+        points = self.landmarks_.astype(np.float64)
+        K = engine.kernel_rows(points, points, self.kernel_)
+        return np.asarray(np.linalg.eigvalsh(0.5 * (K + K.T))[::-1])
 
     def residual(self, X: Any) -> Any:
         r"""What the features miss of every row: :math:`r(x) = k(x, x) - |\varphi(x)|^2 \ge 0`.

@@ -10,6 +10,7 @@ the others give a trapezoid in its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from scipy import linalg
 
 Float = NDArray[np.float64]
 
+_STEPS = 20  # of the power method
+_CLOSE = 2.0  # times the floor: too close to be told by it
 _NEGATIVE = 100.0  # times the floor of float64: what rounding does not do to an eigenvalue
 
 
@@ -27,7 +30,8 @@ class Normalization:
     """`R`, of as many columns as there are directions, and what it was made from."""
 
     matrix: Float
-    eigenvalues: Float  # all of them, the largest first
+    largest: float  # eigenvalue
+    least: float  # eigenvalue that was kept
 
 
 def normalize(K: Float, epsilon: float, kernel: Any = None) -> Normalization:
@@ -48,16 +52,26 @@ def normalize(K: Float, epsilon: float, kernel: Any = None) -> Normalization:
         lower = np.linalg.cholesky(K)
     except np.linalg.LinAlgError:
         return _from_eigenvectors(K, epsilon, kernel)
-    values: Float = np.linalg.eigvalsh(K)[::-1].astype(np.float64)
-    if values[-1] <= floor(values, epsilon):
-        return _from_eigenvectors(K, epsilon, kernel)
     inverse, _ = linalg.lapack.dtrtri(lower, lower=1)
-    return Normalization(np.ascontiguousarray(inverse.T), values)
+    size = len(K)
+    largest = largest_eigenvalue(lambda v: K @ v, size)
+    least = 1 / largest_eigenvalue(lambda v: inverse.T @ (inverse @ v), size)
+    if least <= _CLOSE * floor(size, largest, epsilon):
+        return _from_eigenvectors(K, epsilon, kernel)
+    return Normalization(np.ascontiguousarray(inverse.T), largest, least)
 
 
-def floor(eigenvalues: Float, epsilon: float) -> float:
+def floor(size: int, largest: float, epsilon: float) -> float:
     """What an eigenvalue must exceed: the rounding of numbers of a precision of `epsilon`."""
-    return float(epsilon * len(eigenvalues) * max(eigenvalues[0], 0.0))
+    return float(epsilon * size * max(largest, 0.0))
+
+
+def largest_eigenvalue(product: Callable[[Float], Float], size: int) -> float:
+    """Of a positive matrix, by the power method: nearly, and never too large."""
+    vector = np.random.RandomState(0).standard_normal(size)
+    for _ in range(_STEPS):
+        vector = product(vector / np.linalg.norm(vector))
+    return float(np.linalg.norm(vector))
 
 
 def _checked(K: Float, kernel: Any) -> Float:
@@ -72,17 +86,20 @@ def _checked(K: Float, kernel: Any) -> Float:
 def _from_eigenvectors(K: Float, epsilon: float, kernel: Any) -> Normalization:
     values, vectors = np.linalg.eigh(K)
     values, vectors = values[::-1], vectors[:, ::-1]
-    limit = max(_NEGATIVE * floor(values, np.finfo(np.float64).eps), 1e-6 * max(values[0], 0.0))
+    size, largest = len(K), float(values[0])
+    rounding = floor(size, largest, np.finfo(np.float64).eps)
+    limit = max(_NEGATIVE * rounding, 1e-6 * max(largest, 0.0))
     if values[-1] < -limit:
         raise ValueError(
             f"kernel={kernel!r} is not positive semi-definite: of the {len(values)} eigenvalues "
             f"of its matrix of landmarks {int(np.sum(values < -limit))} are negative, the least "
             f"is {values[-1]:.3g} and the largest {values[0]:.3g}."
         )
-    kept = values > floor(values, epsilon)
+    kept = values > floor(size, largest, epsilon)
     root = vectors[:, kept] / np.sqrt(values[kept])
     if kept.any():
         root = linalg.rq(root, mode="r", check_finite=False)
         signs = np.copysign(1.0, root[np.arange(-root.shape[1], 0), np.arange(root.shape[1])])
         root = root * signs
-    return Normalization(np.ascontiguousarray(root), values)
+    least = float(values[kept][-1]) if kept.any() else 0.0
+    return Normalization(np.ascontiguousarray(root), largest, least)
