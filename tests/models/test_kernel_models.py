@@ -1,0 +1,285 @@
+"""KernelClassifier and KernelRegressor: what they choose, where they work, what they promise."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_classification, make_friedman1
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bochner import (
+    FourierFeatures,
+    KernelClassifier,
+    KernelRegressor,
+    MercerFeatures,
+    NystroemFeatures,
+)
+from bochner.kernels import Matern
+from bochner.models import kernel_model
+from bochner.models.tuner import Tuner
+from tests.places import PLACES, on_host
+
+SPLITS = "which rows are held out depends on how rows are repeated, removed or ordered"
+EXPECTED_FAILURES = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    SPLITS,
+)
+
+
+@parametrize_with_checks(
+    [
+        KernelClassifier(n_components=16, random_state=0),
+        KernelRegressor(n_components=16, random_state=0),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def classes(n=400, n_classes=3, seed=0):
+    return make_classification(
+        n, 8, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=seed
+    )
+
+
+def numbers(n=500, seed=0):
+    return make_friedman1(n, 12, noise=0.5, random_state=seed)
+
+
+class TestChoices:
+    def test_numbers_among_irrelevant_columns(self):
+        X, y = numbers(900)
+        model = KernelRegressor(n_components=256, random_state=0).fit(X[:600], y[:600])
+        plain = KernelRegressor(n_components=256, metric=None, random_state=0)
+        assert model.score(X[600:], y[600:]) > plain.fit(X[:600], y[:600]).score(X[600:], y[600:])
+        assert model.score(X[600:], y[600:]) > 0.9
+        assert list(model.pipeline_.named_steps) == ["scaling", "metric", "map", "head"]
+        assert set(np.argsort(model.importances_)[-5:]) == set(range(5))
+
+    def test_columns_with_far_outliers(self):
+        rng = np.random.default_rng(0)
+        X = rng.standard_t(1.1, size=(900, 4))
+        y = (np.arctan(X[:, 0]) + np.arctan(X[:, 1]) > 0).astype(int)
+        model = KernelClassifier(n_components=128, random_state=0).fit(X[:600], y[:600])
+        assert model.pipeline_["scaling"].scaling in ("robust", "quantile")
+        assert model.score(X[600:], y[600:]) > 0.93
+
+    def test_what_is_given_is_used(self):
+        X, y = classes()
+        model = KernelClassifier(
+            n_components=32,
+            features="NystroemFeatures",
+            kernel=Matern(nu=2.5),
+            metric=None,
+            scaling="quantile",
+            penalty=0.01,
+            random_state=0,
+        ).fit(X, y)
+        assert list(model.pipeline_.named_steps) == ["scaling", "map", "head"]
+        assert isinstance(model.pipeline_["map"], NystroemFeatures)
+        assert model.pipeline_["map"].kernel_.nu == 2.5
+        assert {r["penalty"] for r in model.search_results_} == {0.01}
+        assert {r["scaling"] for r in model.search_results_} == {"quantile"}
+        assert model.importances_ is None
+
+    @pytest.mark.parametrize(
+        ("features", "kind"),
+        [
+            ("fourierfeatures", FourierFeatures),
+            ("MercerFeatures", MercerFeatures),
+            (FourierFeatures(n_components=20, gamma=0.1), FourierFeatures),
+        ],
+    )
+    def test_other_maps(self, features, kind):
+        X, y = classes()
+        model = KernelClassifier(n_components=30, features=features, random_state=0).fit(X, y)
+        assert isinstance(model.pipeline_["map"], kind)
+        assert model.score(X, y) > 0.6
+
+    def test_unknown_names(self):
+        X, y = classes()
+        with pytest.raises(ValueError, match="did you mean FourierFeatures"):
+            KernelClassifier(features="Fourier").fit(X, y)
+        with pytest.raises(ValueError, match="kernel must be one of"):
+            KernelClassifier(kernel="gauss").fit(X, y)
+        with pytest.raises(ValueError, match="no map"):
+            KernelClassifier(features="exact").fit(X, y)
+
+    def test_nothing_is_tried_twice_nor_after_the_time(self):
+        X, y = classes()
+        model = KernelClassifier(n_components=64, random_state=0).fit(X, y)
+        keys = [tuple(sorted((k, str(v)) for k, v in r.items() if k not in ("seconds", "score")))
+                for r in model.search_results_]
+        assert len(set(keys)) == len(keys)
+        hasty = KernelClassifier(n_components=64, time_budget=1e-6, random_state=0).fit(X, y)
+        assert len(hasty.search_results_) < len(model.search_results_) / 3
+        assert hasty.score(X, y) > 0.6
+
+    def test_progress_is_printed(self, capsys):
+        X, y = classes(100)
+        KernelClassifier(n_components=8, metric=None, verbose=1, random_state=0).fit(X, y)
+        assert "[KernelClassifier] standard, gaussian, FourierFeatures" in capsys.readouterr().out
+
+    def test_grid_search(self):
+        X, y = classes(150, 2)
+        search = GridSearchCV(
+            KernelClassifier(n_components=8, metric=None, random_state=0),
+            {"scaling": ["none", "standard"]},
+            cv=2,
+        ).fit(X, y)
+        assert search.best_params_["scaling"] in ("none", "standard")
+
+
+class TestTargets:
+    def test_text_and_probabilities(self):
+        X, y = load_iris(return_X_y=True)
+        names = np.array(["a", "b", "c"])[y]
+        model = KernelClassifier(n_components=64, random_state=0).fit(X[::2], names[::2])
+        shares = model.predict_proba(X[1::2])
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+        assert np.mean(model.classes_[shares.argmax(axis=1)] == names[1::2]) > 0.9
+        assert model.decision_function(X).shape == (150, 3)
+
+    def test_probabilities_are_calibrated(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(3000, 2))
+        truth = 1 / (1 + np.exp(-2 * X[:, 0]))
+        y = (rng.random(3000) < truth).astype(int)
+        model = KernelClassifier(n_components=32, random_state=0).fit(X[:2000], y[:2000])
+        shares = model.predict_proba(X[2000:])[:, 1]
+        assert np.abs(shares - truth[2000:]).mean() < 0.05
+
+    def test_several_outputs(self):
+        X, y = numbers()
+        both = np.column_stack([y, X[:, 6] * 5])
+        model = KernelRegressor(n_components=128, random_state=0).fit(X[:400], both[:400])
+        assert model.predict(X[400:]).shape == (100, 2)
+        assert model.score(X[400:], both[400:]) > 0.8
+
+    def test_weights(self):
+        X, y = classes(600, 2)
+        y[300:] = 1 - y[300:]  # the second half says the opposite
+        weights = np.r_[np.ones(300), np.zeros(300)]
+        model = KernelClassifier(n_components=64, metric=None, random_state=0)
+        assert model.fit(X, y, weights).score(X[:300], y[:300]) > 0.85
+        assert model.fit(X, y, weights[::-1]).score(X[300:], y[300:]) > 0.85
+        balanced = KernelClassifier(n_components=64, class_weight={0: 1e-6, 1: 1.0}, random_state=0)
+        assert np.mean(balanced.fit(X[:300], y[:300]).predict(X[:300]) == 1) > 0.9
+
+    @pytest.mark.parametrize(
+        ("kind", "y", "message"),
+        [
+            (KernelClassifier, np.zeros(30, int), "one class only"),
+            (KernelClassifier, np.linspace(0, 1, 30), "Unknown label type"),
+            (KernelRegressor, np.full(30, 2.0), "y is constant"),
+            (KernelRegressor, np.r_[np.nan, np.arange(29)], "NaN"),
+            (KernelRegressor, np.array(["a"] * 30), "numbers"),
+        ],
+    )
+    def test_wrong_targets(self, kind, y, message):
+        with pytest.raises(ValueError, match=message):
+            kind().fit(np.random.default_rng(0).normal(size=(30, 2)), y)
+
+    def test_few_rows(self):
+        with pytest.raises(ValueError, match="at least 5 rows are needed, got n_samples = 4"):
+            KernelRegressor().fit(np.eye(4), np.arange(4))
+
+
+@pytest.mark.parametrize("place", ["numpy", "csr", "torch", "dask", "float32"])
+class TestPlaces:
+    def place(self, name):
+        if name == "float32":
+            return lambda X: X.astype(np.float32)
+        return PLACES[name]
+
+    def test_classes(self, place):
+        X, y = classes(300)
+        X[np.abs(X) < 0.2] = 0
+        put = self.place(place)
+        model = KernelClassifier(n_components=32, random_state=0).fit(put(X), y)
+        expected = model.predict(X)
+        assert np.mean(expected == y) > 0.75
+        np.testing.assert_array_equal(on_host(model.predict(put(X))), expected)
+        decisions = on_host(model.decision_function(put(X)))
+        np.testing.assert_allclose(decisions, model.decision_function(X), atol=1e-4)
+
+    def test_numbers(self, place):
+        X, y = numbers(300)
+        put = self.place(place)
+        model = KernelRegressor(n_components=64, random_state=0).fit(put(X), y)
+        predicted = on_host(model.predict(put(X)))
+        assert predicted.shape == (300,)
+        np.testing.assert_allclose(predicted, model.predict(X), atol=2e-3)
+        assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("place", ["numpy", "dask", "torch"])
+def test_all_rows_train(monkeypatch, place):
+    X, y = numbers(1500)
+    monkeypatch.setattr(kernel_model, "SEARCH_ROWS", 300)
+    model = KernelRegressor(n_components=64, metric=None, random_state=0).fit(PLACES[place](X), y)
+    assert max(record["n_rows"] for record in model.search_results_) == 240
+    # the same as the linear model fitted on the features of all rows
+    head = clone(model.pipeline_["head"]).fit(model.pipeline_[:-1].transform(X), y)
+    np.testing.assert_allclose(model.pipeline_["head"].coef_, head.coef_, rtol=1e-6, atol=1e-6)
+
+
+def test_pickle_and_seeds():
+    X, y = classes(200)
+    model = KernelClassifier(n_components=16, random_state=3).fit(X, y)
+    again = clone(model).fit(X, y)
+    loaded = pickle.loads(pickle.dumps(model))
+    for other in (again, loaded):
+        np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
+
+
+class TestCertificate:
+    """Simulated with the choice inside: the bound is of the chosen model without held-out rows."""
+
+    @pytest.mark.parametrize("task", ["classification", "regression"])
+    def test_it_holds(self, task, monkeypatch):
+        spaces = []
+        run = Tuner.run
+        monkeypatch.setattr(Tuner, "run", lambda self: spaces.append(self) or run(self))
+        rng = np.random.default_rng(0)
+        failed, bounds = 0, []
+        for seed in range(25):
+            X = rng.normal(size=(2150, 3))
+            noisy = X[:, 0] + rng.normal(size=2150)
+            y = noisy if task == "regression" else (noisy > 0).astype(int)
+            kind = KernelRegressor if task == "regression" else KernelClassifier
+            model = kind(n_components=8, metric=None, random_state=seed).fit(X[:150], y[:150])
+            tuner = spaces[-1]
+            chosen = tuner.tried[-1].setting
+            for one in tuner.tried:
+                same = model.certificate_.observed == pytest.approx(np.mean(one.wrong)) if (
+                    one.wrong is not None
+                ) else False
+                chosen = one.setting if same and one.setting.width == 8 else chosen
+            truth = self._truth(tuner, chosen, X[150:], y[150:], model.certificate_, task, y[:150])
+            failed += truth > model.certificate_.value
+            bounds.append(model.certificate_.value)
+        # 5 % at most: more than 4 of 25 would happen with probability .007
+        assert failed <= 4
+        assert np.mean(bounds) < 0.7
+
+    def _truth(self, tuner, setting, X, y, certificate, task, y_fit):
+        rows = tuner.scalers[setting.scaling]
+        feature_map = tuner.new_map(setting, len(tuner.rows.columns))
+        Z = rows.transform(tuner.rows.X)
+        from bochner.linear import RidgeRegressor
+
+        n = len(tuner.rows.columns)
+        head = RidgeRegressor(1 / (2 * setting.penalty * n))
+        head.fit(feature_map.fit(Z).transform(Z), tuner.rows.columns[:, 0])
+        values = head.predict(feature_map.transform(rows.transform(X)))
+        if task == "classification":
+            return np.mean((values > 0) != (y > 0))
+        scaled = values * y_fit.std() + y_fit.mean()
+        return np.mean(np.abs(scaled - y) > certificate.details["error"])
