@@ -8,6 +8,7 @@ import bochner
 from bochner import (
     ConvolutionalKernelNetwork,
     FourierFeatures,
+    GradientMetric,
     LandmarkSimilarities,
     MarginFourierFeatures,
     MarginHarmonicFeatures,
@@ -62,6 +63,8 @@ MAPS = {
         n_components=6, density="weighted-mixture", n_mixture=2
     ),
     "mercer, marginals": MercerFeatures(n_components=6, density="marginals", kernel="laplacian"),
+    "metric": GradientMetric(n_frequencies=8, n_rounds=1),
+    "metric, columns": GradientMetric("diagonal", n_frequencies=8, n_rounds=1),
     "network": ConvolutionalKernelNetwork(
         layers=[PatchLayer(2, 4, 1)], image_shape=(2, 2), approximation="fourier", n_patches=20
     ),
