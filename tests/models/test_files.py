@@ -91,6 +91,8 @@ MAPS = {
     },
     "mercer, matern": bochner.MercerFeatures(n_components=8, density="marginals", kernel="matern"),
     "mercer, reranked": bochner.MercerFeatures(n_components=8, normalize=True, rerank=True),
+    "metric": bochner.GradientMetric("full", n_frequencies=16, random_state=0),
+    "metric, columns": bochner.GradientMetric("diagonal", n_frequencies=16, random_state=0),
     "nystroem": Nystroem(n_components=8, random_state=0),
     "rbf sampler": RBFSampler(n_components=8, random_state=0),
 }

@@ -86,6 +86,8 @@ MAPS = {
     "mercer, marginals, normalized": mercer(density="marginals", normalize=True),
     "harmonics": bochner.MarginHarmonicFeatures(n_components=20, random_state=0),
     "zonal": bochner.MarginHarmonicFeatures(n_components=20, functions="zonal", random_state=0),
+    "metric": bochner.GradientMetric("full", n_frequencies=16, random_state=0),
+    "metric, columns": bochner.GradientMetric("diagonal", n_frequencies=16, random_state=0),
     "nystroem": Nystroem(n_components=20, random_state=0),
     "nystroem, gamma": Nystroem(n_components=20, gamma=0.3, random_state=0),
     "nystroem, laplacian": Nystroem(n_components=20, kernel="laplacian", random_state=0),
