@@ -3,8 +3,8 @@ Which columns matter
 ====================
 
 Friedman's function has five columns that matter, and here fifteen that do not. A Gaussian kernel
-looks at all of them alike: rows that agree in what matters are far apart in the rest. The metric is
-learned before any map, in a few rounds, each from the gradients of the function before, and
+looks at all of them alike: rows that agree in what matters are far apart in the rest. The metric
+is learned before any map, in a few rounds, each from the gradients of the function before, and
 switches the others off.
 """
 
@@ -30,8 +30,9 @@ print("chosen:", metric.mode_)
 
 
 # %%
-# The features that follow need fewer columns. Left: error on held-out rows, round by round. Middle:
-# how much the function changes along each column. Right: R2 on test rows against the width.
+# The features that follow need fewer columns. Left: error on held-out rows, round by round.
+# Middle: how much the function changes along each column. Right: R2 on test rows against the
+# width.
 def score(train, test, width):
     features = FourierFeatures(n_components=width, gamma="median", random_state=0)
     model = make_pipeline(features, RidgeRegressor(C="auto", random_state=0))
