@@ -51,7 +51,8 @@ def split(X: Any, y: Any, seed: int) -> Task:
 
 
 def friedman(seed: int, n: int = TRAIN + TEST, d: int = 50) -> Task:
-    return split(*make_friedman1(n, d, noise=1.0, random_state=seed), seed)
+    X, y = make_friedman1(n, d, noise=1.0, random_state=seed)
+    return split(X, y, seed)
 
 
 def two_directions(seed: int) -> Task:
@@ -64,7 +65,8 @@ def two_directions(seed: int) -> Task:
 
 
 def digits(seed: int) -> Task:
-    return split(*load_digits(return_X_y=True), seed)
+    X, y = load_digits(return_X_y=True)
+    return split(X, y, seed)
 
 
 def local(name: str, seed: int) -> Task:

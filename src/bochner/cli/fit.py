@@ -162,7 +162,12 @@ def _check_onnx(table: Table, method: str, width: int, metric: str | None) -> No
     from bochner.models.onnx.pipelines import check_convertible
     from bochner.models.pipelines import make_model
 
-    given = {"width": width, "gamma": 1.0, "image_shape": table.image_shape, "metric": metric}
+    given: dict[str, Any] = {
+        "width": width,
+        "gamma": 1.0,
+        "image_shape": table.image_shape,
+        "metric": metric,
+    }
     check_convertible(make_model(method, table.X, table.y, table.task, **given))
 
 
