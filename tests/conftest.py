@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from bochner import GradientMetric
 from bochner.compare.plan import Setup
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
@@ -21,6 +22,14 @@ def rng() -> np.random.Generator:
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("explore", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture
+def quick_metric(monkeypatch):
+    """Metrics of few frequencies, also inside of the program."""
+    defaults = GradientMetric.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "n_frequencies", 32)
+    monkeypatch.setitem(defaults, "n_rounds", 2)
 
 
 # Small tables to compare methods on.

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bochner import (
     FourierFeatures,
+    GradientMetric,
     LandmarkSimilarities,
     MarginFourierFeatures,
     PosteriorFourierFeatures,
@@ -73,6 +74,7 @@ def expected_failures(estimator):
         PosteriorFourierFeatures(n_components=10, n_candidates=50, divergence="chi2"),
         MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2),
         MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2, dual_update="gradient"),
+        GradientMetric(n_frequencies=16, n_rounds=2),
         LandmarkSimilarities(n_components=2),
         LandmarkSimilarities(n_components=2, landmarks="random", posterior=None),
     ],

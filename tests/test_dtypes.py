@@ -8,6 +8,7 @@ import bochner
 from bochner import (
     ConvolutionalKernelNetwork,
     FourierFeatures,
+    GradientMetric,
     LandmarkSimilarities,
     MarginFourierFeatures,
     MarginHarmonicFeatures,
@@ -66,6 +67,8 @@ MAPS = {
     "mercer, marginals": MercerFeatures(n_components=6, density="marginals", kernel="laplacian"),
     "nystroem": NystroemFeatures(4, kernel="exponential"),
     "nystroem, matern": NystroemFeatures(4, kernel=Matern(nu=0.7)),
+    "metric": GradientMetric(n_frequencies=8, n_rounds=1),
+    "metric, columns": GradientMetric("diagonal", n_frequencies=8, n_rounds=1),
     "network": ConvolutionalKernelNetwork(
         layers=[PatchLayer(2, 4, 1)], image_shape=(2, 2), approximation="fourier", n_patches=20
     ),

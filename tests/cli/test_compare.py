@@ -69,6 +69,26 @@ def test_bundled_data(compare, tmp_path):
     assert not document["interrupted"]
 
 
+def test_without_and_with_a_metric(compare, tmp_path, quick_metric):
+    result = compare("iris", *FAST, "--metric", "diagonal", columns=80)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("  after a metric ") == 2
+    folder = tmp_path / "bochner-results" / "iris"
+    document = json.loads((folder / "results.json").read_text())
+    assert [s["metric"] for s in document["summaries"]] == [None, "diagonal"] * 2
+    assert len(document["metric"]["importances"]) == 4
+    page = (folder / "page.html").read_text()
+    assert "Importances of the columns" in page
+    assert document["metric"]["importances"][0][0] in page
+    assert (
+        "2 of 2 cells were found on file"
+        in compare("iris", "--method", "MercerFeatures", *QUICK, "--metric", "diagonal").stdout
+    )
+    wrong = compare("iris", "--metric", "half")
+    assert wrong.exit_code == 2
+    assert "--metric must be one of none, auto, diagonal, root, full" in wrong.stderr
+
+
 def test_why_nothing_is_guaranteed_is_said(compare, tmp_path):
     result = compare("iris", *QUICK, "--method", "FourierFeatures")
     line = "Not guaranteed of its kernel: none is known for the kernel of this method."

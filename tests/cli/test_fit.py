@@ -11,6 +11,7 @@ pytest.importorskip("typer", reason="the program's packages are not installed")
 from bochner.cli import fit as command
 from bochner.models import pipelines
 from bochner.models.files import load_model
+from bochner.models.preparation import prepared_names
 from tests.cli.commands import fit, refused, run, table
 
 
@@ -59,10 +60,30 @@ def test_mistakes_of_fit_are_one_line(here):
     assert not (here / "model.skops").exists()
 
 
-def test_onnx(here):
+def test_a_metric_before_the_map(here, quick_metric):
+    result = fit("--metric", "diagonal")
+    assert "Metric: diagonal. Importances: " in result.stdout
+    pipeline = load_model("model.skops").pipeline
+    assert list(pipeline.named_steps) == ["prepare", "metric", "map", "head"]
+    assert load_model("model.skops").details["metric"] == "diagonal"
+    importances = dict(zip(prepared_names(pipeline[0]), pipeline[1].importances_, strict=True))
+    assert importances["age"] > importances["code_01"]
+    assert run("predict", "model.skops", "new.csv").exit_code == 0
+    network = run(
+        "fit", "digits", "--method", "ConvolutionalKernelNetwork", "--metric", "auto", "--force"
+    )
+    refused(network, "a metric would mix their pixels")
+    refused(
+        run("fit", "train.csv", "--metric", "half", "--force"),
+        "--metric must be one of none, auto",
+    )
+
+
+@pytest.mark.parametrize("metric", ["none", "full"])
+def test_onnx(here, metric, quick_metric):
     pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    fit("--onnx", "model.onnx")
+    fit("--onnx", "model.onnx", "--metric", metric)
     run("predict", "model.skops", "new.csv")
     new = pd.read_csv("new.csv", dtype={"code": str})
     session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])

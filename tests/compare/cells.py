@@ -7,8 +7,10 @@ EXACT = next(name for name, method in METHODS.items() if method.exact)
 FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
 
 
-def cell(method, width=40, seed=0):
-    return Cell("x", "task", method, None if method == EXACT else width, seed)
+def cell(method, width=40, seed=0, metric=None):
+    settings = () if metric is None else (("metric", metric),)
+    width = None if method == EXACT else width
+    return Cell("x", "task", method, width, seed, settings=settings)
 
 
 def result(method, width, seed, score, fit=1.0):
@@ -22,9 +24,11 @@ def result(method, width, seed, score, fit=1.0):
     return Result(Cell("x", "t", method, width, seed), score, fit, 3.0, details)
 
 
-def line(method, width, score, error=1.0, seconds=1.0):
+def line(method, width, score, error=1.0, seconds=1.0, metric=None):
     return {
-        "method": method,
+        "method": f"{method} after a metric" if metric else method,
+        "entry": method,
+        "metric": metric,
         "width": width,
         "score": score,
         "standard_error": error,

@@ -51,6 +51,16 @@ PERCENT = {"name": "accuracy", "unit": "%"}
             "with 64 columns they have 90.0",
         ),
         ([line(EXACT, None, 96.0, None)], (EXACT, None), "best that was measured"),
+        (
+            [line("FourierFeatures", 8, 80.0), line("FourierFeatures", 8, 96.0, metric="auto")],
+            ("FourierFeatures after a metric", 8),
+            "plain random features (FourierFeatures) of the same width have 80.0",
+        ),
+        (
+            [line("FourierFeatures", 8, 96.0), line("FourierFeatures", 8, 80.0, metric="auto")],
+            ("FourierFeatures", 8),
+            "does not pay",
+        ),
     ],
 )
 def test_recommendation(lines, chosen, words):

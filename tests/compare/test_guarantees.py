@@ -1,6 +1,7 @@
 """What is guaranteed of a cell, from which rows, and why where nothing is."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -130,6 +131,20 @@ def test_conditions_that_do_not_hold_are_told(rows, change, reason):
     found = guarantee_of("alignment loss", fitted, evidence(X, y, task))
     assert isinstance(found, NoGuarantee)
     assert re.search(reason, found.reason)
+
+
+def test_a_metric_of_the_same_rows_voids_a_bound_of_a_fixed_kernel(rows, two, quick_metric):
+    X, y = rows
+    found = guarantee_of("alignment loss", posterior(X, y), evidence(X, y, metric=True))
+    assert isinstance(found, NoGuarantee)
+    assert "the metric was learned on the same rows" in found.reason
+    measurer = Measurer(replace(two, metric="diagonal"))
+    details = measurer(cell("PosteriorFourierFeatures", 8, metric="diagonal")).details
+    assert details["guarantee"] is None
+    assert details["no_guarantee"] == found.reason
+    # of rows that took no part in anything it is known how far features are from their kernel
+    details = measurer(cell("MercerFeatures", 8, metric="diagonal")).details
+    assert details["guarantee"]["name"] == "kernel residual"
 
 
 def test_other_errors_are_not_swallowed(rows):

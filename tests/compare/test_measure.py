@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from bochner import GradientMetric
 from bochner.compare.measure import Measurer, make_split
 from bochner.compare.plan import Setup, plan_cells
 from bochner.data.tables import Table
@@ -56,6 +57,46 @@ def test_what_is_measured_is_what_fit_writes(method, wine, two, numbers):
             pipeline.fit(X[split.training], y[split.training])
         predicted = fold_pipeline(pipeline).predict(X[split.test])  # as `predict` does
         np.testing.assert_array_equal(predicted, model.predict(split.X_test))
+
+
+@pytest.mark.parametrize("method", ["FourierFeatures", EXACT])
+def test_after_a_metric_it_is_what_fit_writes_too(method, two, numbers, quick_metric):
+    for setup in (two, numbers):
+        X, y, task = setup.table.X, setup.table.y, setup.table.task
+        measurer = Measurer(dataclasses.replace(setup, metric="diagonal"))
+        model, split = measurer.learn(cell(method, 16, metric="diagonal"))
+        pipeline = make_model(
+            method,
+            X[split.training],
+            y[split.training],
+            task,
+            width=16,
+            balanced=setup.measure.balanced,
+            metric="diagonal",
+            **model.settings,
+        ).fit(X[split.training], y[split.training])
+        assert list(pipeline.named_steps) == ["prepare", "metric", "map", "head"]
+        np.testing.assert_array_equal(pipeline.predict(X[split.test]), model.predict(split.X_test))
+
+
+def test_a_metric_is_learned_once_for_all_methods(numbers, quick_metric, monkeypatch):
+    fits = []
+    original = GradientMetric.fit
+    monkeypatch.setattr(
+        GradientMetric, "fit", lambda self, X, y: fits.append(len(y)) or original(self, X, y)
+    )
+    measurer = Measurer(dataclasses.replace(numbers, metric="diagonal"))
+    plain, turned = (measurer(cell("FourierFeatures", 60, metric=m)) for m in (None, "diagonal"))
+    assert fits == [168, 225]  # without the held-out rows, then all training rows
+    measurer(cell(EXACT, metric="diagonal"))
+    assert fits == [168, 225]
+    assert turned.score > plain.score + 0.05
+    assert turned.fit > plain.fit
+    found = turned.details["metric"]
+    assert found["mode"] == "diagonal"
+    assert found["importances"][0][0] == "x0"
+    assert found["directions"][0][0] == ("x0", pytest.approx(1, abs=0.05))
+    assert "metric" not in plain.details
 
 
 def test_test_rows_do_not_matter_for_what_is_chosen(numbers):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from bochner.compare.plan import Setup, fingerprint, plan_cells
+from bochner.compare.plan import Setup, fingerprint, line_name, plan_cells
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
 from bochner.models import methods
@@ -32,6 +32,21 @@ def test_plan(wine):
     ]
     assert [each.seed for each in cells] == sorted(each.seed for each in cells)
     assert sum(each.method == EXACT for each in cells) == 2
+
+
+def test_every_line_again_after_a_metric(wine):
+    methods = ["FourierFeatures", "Nystroem", EXACT]
+    plain, _ = plan_cells(wine, methods, [10, 20], 1)
+    cells, _ = plan_cells(dataclasses.replace(wine, metric="auto"), methods, [10, 20], 1)
+    assert [each for each in cells if each.setting("metric") is None] == plain  # found on file
+    assert len(cells) == 2 * len(plain)
+    names = [(line_name(each), each.width) for each in cells[:6]]
+    assert names[0] == ("FourierFeatures", 10)
+    assert names[3] == ("FourierFeatures after a metric", 10)
+    assert names[5] == (f"{EXACT} after a metric", None)
+    digits = Setup(read_table("digits"), MEASURES["accuracy"], metric="auto")
+    cells, _ = plan_cells(digits, ["ConvolutionalKernelNetwork"], [32], 1)
+    assert [each.setting("metric") for each in cells] == [None]  # it would mix the pixels
 
 
 def test_what_is_too_large_is_left_out():

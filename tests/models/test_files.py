@@ -95,6 +95,8 @@ MAPS = {
     "nystroem features, own landmarks": bochner.NystroemFeatures(
         landmarks=sparse.csr_matrix(X[:5]), kernel=Matern(nu=2.5, gamma=0.3)
     ),
+    "metric": bochner.GradientMetric("full", n_frequencies=16, random_state=0),
+    "metric, columns": bochner.GradientMetric("diagonal", n_frequencies=16, random_state=0),
     "nystroem": Nystroem(n_components=8, random_state=0),
     "rbf sampler": RBFSampler(n_components=8, random_state=0),
 }

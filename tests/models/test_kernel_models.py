@@ -114,8 +114,10 @@ class TestChoices:
     def test_nothing_is_tried_twice_nor_after_the_time(self):
         X, y = classes()
         model = KernelClassifier(n_components=64, random_state=0).fit(X, y)
-        keys = [tuple(sorted((k, str(v)) for k, v in r.items() if k not in ("seconds", "score")))
-                for r in model.search_results_]
+        keys = [
+            tuple(sorted((k, str(v)) for k, v in r.items() if k not in ("seconds", "score")))
+            for r in model.search_results_
+        ]
         assert len(set(keys)) == len(keys)
         hasty = KernelClassifier(n_components=64, time_budget=1e-6, random_state=0).fit(X, y)
         assert len(hasty.search_results_) < len(model.search_results_) / 3
@@ -169,7 +171,9 @@ class TestTargets:
         model = KernelClassifier(n_components=64, metric=None, random_state=0)
         assert model.fit(X, y, weights).score(X[:300], y[:300]) > 0.85
         assert model.fit(X, y, weights[::-1]).score(X[300:], y[300:]) > 0.85
-        balanced = KernelClassifier(n_components=64, class_weight={0: 1e-6, 1: 1.0}, random_state=0)
+        balanced = KernelClassifier(
+            n_components=64, class_weight={0: 1e-6, 1: 1.0}, random_state=0
+        )
         assert np.mean(balanced.fit(X[:300], y[:300]).predict(X[:300]) == 1) > 0.9
 
     @pytest.mark.parametrize(
@@ -258,9 +262,11 @@ class TestCertificate:
             tuner = spaces[-1]
             chosen = tuner.tried[-1].setting
             for one in tuner.tried:
-                same = model.certificate_.observed == pytest.approx(np.mean(one.wrong)) if (
-                    one.wrong is not None
-                ) else False
+                same = (
+                    model.certificate_.observed == pytest.approx(np.mean(one.wrong))
+                    if (one.wrong is not None)
+                    else False
+                )
                 chosen = one.setting if same and one.setting.width == 8 else chosen
             truth = self._truth(tuner, chosen, X[150:], y[150:], model.certificate_, task, y[:150])
             failed += truth > model.certificate_.value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
 
-from bochner import FourierFeatures
+from bochner import FourierFeatures, GradientMetric
 from bochner.compare.measure import make_split
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.linear.scoring import MEASURES
@@ -62,6 +62,31 @@ def test_settings_are_chosen_with_fewer_rows_where_there_are_many(numbers, monke
     assert sizes[:-2] == [45] * (len(sizes) - 2)  # gammas
     assert sizes[-2] == pytest.approx(0.75 * n, abs=1)  # C
     assert sizes[-1] == n
+
+
+def test_a_metric_does_not_see_the_rows_it_is_judged_on(wine, quick_metric, monkeypatch):
+    seen = []
+
+    def fit(self, X, y):
+        seen.append(X[:, 0].copy())
+        return original(self, X, y)
+
+    original = GradientMetric.fit
+    monkeypatch.setattr(GradientMetric, "fit", fit)
+    problem = dataclasses.replace(make_split(wine, 0).problem, metric="diagonal")
+    model = learn("FourierFeatures", 20, problem)
+    kept, _ = hold_out(problem.y, problem.seed, classes=True, max_rows=selection.CHOOSING_ROWS)
+    first, last = seen
+    np.testing.assert_array_equal(first, problem.X[kept, 0])
+    np.testing.assert_array_equal(last, problem.X[:, 0])
+    assert model.metric.fitted.mode_ == "diagonal"
+
+
+def test_a_network_has_no_metric():
+    X, y = np.zeros((20, 16)), np.arange(20) % 2
+    problem = Problem(X, y, "classification", MEASURES["accuracy"], image_shape=(4, 4, 1))
+    with pytest.raises(ValueError, match="a metric would mix their pixels"):
+        learn("ConvolutionalKernelNetwork", 8, dataclasses.replace(problem, metric="auto"))
 
 
 def test_gamma_is_found_from_far_away(rng):

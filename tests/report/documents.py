@@ -157,10 +157,20 @@ def wide() -> dict[str, Any]:
     return document
 
 
+def metric() -> dict[str, Any]:
+    """What a metric says of two columns."""
+    return {
+        "mode": "full",
+        "columns": 2,
+        "importances": [["width", 0.75], ["height", 0.25]],
+        "directions": [[["width", 0.9], ["height", -0.436]], [["height", 0.9], ["width", 0.436]]],
+    }
+
+
 def plane(regression: bool = False, n: int = 60) -> dict[str, Any]:
     """A windmill in the plane, with decisions and a potential."""
     rng = np.random.default_rng(1)
-    document = comparison(regression=regression)
+    document = comparison(regression=regression) | {"metric": metric()}
     axis = np.linspace(-3, 3, n)
     first, second = np.meshgrid(axis, axis)
     angle, radius = np.arctan2(second, first), np.hypot(first, second)
@@ -343,6 +353,8 @@ def hostile() -> dict[str, Any]:
         summary["method"] = ATTACK
         summary["guarantee"] = {"name": ATTACK, "value": 0.1, "statement": ATTACK}
         summary["chosen"] = {ATTACK: ATTACK}
+    document["metric"]["importances"][0][0] = ATTACK
+    document["metric"]["directions"][0][0][0] = ATTACK
     picture_plane = document["pictures"]["plane"]
     picture_plane["names"] = [ATTACK, ATTACK]
     picture_plane["decisions"][0] |= {"method": ATTACK, "classes": [ATTACK, "right"]}

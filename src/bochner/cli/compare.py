@@ -30,7 +30,17 @@ from bochner.cli.console import (
     whole_numbers,
     write_page,
 )
-from bochner.cli.options import Gamma, ImageShape, MaxRows, MeasureName, Target, Task, data_help
+from bochner.cli.options import (
+    Gamma,
+    ImageShape,
+    MaxRows,
+    MeasureName,
+    Metric,
+    Target,
+    Task,
+    data_help,
+    metric_mode,
+)
 
 if TYPE_CHECKING:
     from bochner.compare.plan import Setup
@@ -58,6 +68,7 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
     measure: MeasureName = "auto",
     gamma: Gamma = None,
+    metric: Metric = "none",
     max_rows: MaxRows = MAX_ROWS,
     time_budget: Annotated[
         float | None,
@@ -84,7 +95,8 @@ def compare(
     """Compare kernels on your data: quality, cost, and what is guaranteed.
 
     Every method at every width is measured on random splits. Gamma, the strength of a posterior
-    and C are chosen on held-out training rows. Finished cells are kept on file: stopped and
+    and C are chosen on held-out training rows. With --metric all are measured without and with a
+    learned metric. Finished cells are kept on file: stopped and
     started again, the command goes on where it was.
     """
     started = time.monotonic()
@@ -94,7 +106,8 @@ def compare(
         columns = _even_widths(widths)
         check_positive("--gamma", gamma)
         check_device(device)
-        setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, device)
+        mode = metric_mode(metric)
+        setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, device, mode)
         check_memory("--widths", columns, setup.table, jobs or 1)
         chosen = _methods(methods, all_methods, setup.table.image_shape is not None)
         cells, left_out = plan_cells(setup, chosen, columns, seeds)
@@ -228,8 +241,10 @@ def _introduce(setup: Setup, seeds: int) -> None:
 
 
 def _describe(cell: Cell) -> str:
+    from bochner.compare.plan import line_name
+
     width = "" if cell.width is None else f" {cell.width}"
-    return f"{cell.method}{width}, split {cell.seed + 1}"
+    return f"{line_name(cell)}{width}, split {cell.seed + 1}"
 
 
 def _setup(
@@ -241,6 +256,7 @@ def _setup(
     measure: str,
     gamma: float | None,
     device: str,
+    metric: str | None,
 ) -> Setup:
     from bochner.compare.plan import Setup
     from bochner.data.images import parse_image_shape
@@ -251,7 +267,7 @@ def _setup(
     shape = parse_image_shape(image_shape)
     table = read_table(data, target, task, max_rows, image_shape=shape)
     make_preparation(table.X, table.image_shape)  # an error where there is nothing to learn from
-    return Setup(table, choose_measure(table.y, table.task, measure), gamma, device)
+    return Setup(table, choose_measure(table.y, table.task, measure), gamma, device, metric)
 
 
 def _methods(given: Sequence[str] | None, everything: bool, images: bool) -> list[str]:

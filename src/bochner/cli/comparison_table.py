@@ -26,13 +26,13 @@ def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
     shows_kernel = screen >= _WIDE
     if shows_kernel:
         grid.add_column("of the kernel")
-    previous = None
+    previous: Mapping[str, Any] = {}
     for summary in summaries:
-        if previous not in (None, summary["method"]):
+        if previous and previous["method"] != summary["method"]:
             grid.add_section()
         score = format_mean(summary["score"], summary["standard_error"], f".{digits}f")
         row = [
-            summary["method"] if summary["method"] != previous else "",
+            _label(summary, previous),
             str(summary["width"] or "-"),
             f"[bold]{score}[/bold]" if summary["score"] == best else score,
             f"{summary['fit']:.3f}",
@@ -44,8 +44,16 @@ def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
         if shows_kernel:
             row.append("" if guarantee == certificate else _of_the_kernel(guarantee))
         grid.add_row(*row)
-        previous = summary["method"]
+        previous = summary
     return grid
+
+
+def _label(summary: Mapping[str, Any], previous: Mapping[str, Any]) -> str:
+    """The method of a line, as far as the line before does not say it."""
+    if summary["method"] == previous.get("method"):
+        return ""
+    same = summary.get("metric") and summary["entry"] == previous.get("entry")
+    return "  after a metric" if same else summary["method"]
 
 
 def guarantee_lines(document: Mapping[str, Any]) -> list[str]:

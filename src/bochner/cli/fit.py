@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,9 +28,11 @@ from bochner.cli.options import (
     ImageShape,
     MaxRows,
     MeasureName,
+    Metric,
     Target,
     Task,
     data_help,
+    metric_mode,
 )
 from bochner.records.files import is_stdout
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from bochner.models.training import Trained
 
 _MAX_ROWS = 100_000
+_SHOWN_COLUMNS = 5
 
 
 def fit(
@@ -50,6 +53,7 @@ def fit(
     ] = "FourierFeatures",
     width: Annotated[int, typer.Option(min=1, help="Columns of the feature map.")] = 256,
     gamma: Gamma = None,
+    metric: Metric = "none",
     C: Annotated[
         float | None,
         typer.Option("--C", help="Weight of the loss. [default: chosen on held-out rows]"),
@@ -80,18 +84,28 @@ def fit(
         from bochner.data.images import parse_image_shape
         from bochner.data.tables import read_table
         from bochner.models.methods import find_method
+        from bochner.models.pipelines import check_metric
         from bochner.models.training import check_method, train
 
-        name = find_method(method).name
+        found, mode = find_method(method), metric_mode(metric)
+        check_metric(found, mode)
+        name = found.name
         table = read_table(data, target, task, max_rows, seed, parse_image_shape(image_shape))
         check_memory("--width", [width], table)
         check_method(table, name, width)
         if onnx is not None:
-            _check_onnx(table, name, width)
+            _check_onnx(table, name, width, mode)
         introduce(table)
         with console.status("Choosing settings and training"):
             trained = train(
-                table, name, width=width, gamma=gamma, C=C, measure=measure, random_state=seed
+                table,
+                name,
+                width=width,
+                gamma=gamma,
+                C=C,
+                measure=measure,
+                random_state=seed,
+                metric=mode,
             )
         _report(table, name, width, trained)
         _save(table, name, trained, output)
@@ -100,6 +114,8 @@ def fit(
 
 
 def _report(table: Table, method: str, width: int, trained: Trained) -> None:
+    if metric := trained.pipeline.named_steps.get("metric"):
+        say(_metric_line(trained.pipeline.named_steps["prepare"], metric))
     has_map = trained.pipeline.named_steps["map"] != "passthrough"
     settings = ", ".join(
         f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
@@ -110,6 +126,17 @@ def _report(table: Table, method: str, width: int, trained: Trained) -> None:
         f"{score_text(trained.measure, trained.score)} on {trained.n_scored} rows set aside; then "
         f"trained again on all {len(table.y)}."
     )
+
+
+def _metric_line(prepare: Any, metric: Any) -> str:
+    """What a fitted metric does, and the columns that matter most."""
+    from bochner.models.preparation import prepared_names
+
+    names = prepared_names(prepare)
+    largest = sorted(range(len(names)), key=lambda i: -metric.importances_[i])[:_SHOWN_COLUMNS]
+    columns = ", ".join(f"{names[i]} {metric.importances_[i]:.2f}" for i in largest)
+    mode = "none, as none helps" if metric.mode_ is None else metric.mode_
+    return f"Metric: {mode}. Importances: {columns}"
 
 
 def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
@@ -123,6 +150,7 @@ def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
         "classes": trained.pipeline.classes_ if table.task == "classification" else None,
         "image_shape": table.image_shape,
         "method": method,
+        "metric": getattr(trained.pipeline.named_steps.get("metric"), "mode_", None),
         "chosen": trained.chosen,
         "measure": trained.measure,
         "score": trained.score,
@@ -135,15 +163,18 @@ def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
     say(f"Wrote {written(output)}.")
 
 
-def _check_onnx(table: Table, method: str, width: int) -> None:
+def _check_onnx(table: Table, method: str, width: int, metric: str | None) -> None:
     """An error before training where the model could not be written as ONNX after it."""
     from bochner.models.onnx.pipelines import check_convertible
     from bochner.models.pipelines import make_model
 
-    shape = table.image_shape
-    check_convertible(
-        make_model(method, table.X, table.y, table.task, width=width, gamma=1.0, image_shape=shape)
-    )
+    given: dict[str, Any] = {
+        "width": width,
+        "gamma": 1.0,
+        "image_shape": table.image_shape,
+        "metric": metric,
+    }
+    check_convertible(make_model(method, table.X, table.y, table.task, **given))
 
 
 def _write_onnx(table: Table, trained: Trained, path: Path) -> None:

@@ -27,8 +27,26 @@ Gamma = Annotated[
     float | None,
     typer.Option(help="Of the kernel, for prepared rows. [default: chosen on held-out rows]"),
 ]
+Metric = Annotated[
+    str,
+    typer.Option(
+        help="Learned before the map: none, diagonal (weighs columns), root or full (turn and "
+        "weigh directions), auto (chosen on held-out rows)."
+    ),
+]
 MaxRows = Annotated[int, typer.Option(min=20, help="Of more rows, this many are drawn at random.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+
+
+def metric_mode(text: str) -> str | None:
+    """The mode of a metric that was asked for; None is no metric."""
+    from bochner.cli.console import fail
+    from bochner.metric.matrices import MODES
+
+    known = ["none", "auto", *MODES]
+    if text not in known:
+        fail(f"--metric must be one of {', '.join(known)}, got {text!r}")
+    return None if text == "none" else text
 
 
 def data_help() -> str:

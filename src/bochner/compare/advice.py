@@ -25,7 +25,7 @@ def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
 def describe(summary: Mapping[str, Any]) -> str:
     """The method with its width, in words."""
     if summary["width"] is None:
-        return "the exact kernel method"
+        return "the exact kernel method" + " after a metric" * bool(summary["metric"])
     return f"{summary['method']} with {summary['width']} columns"
 
 
@@ -130,6 +130,11 @@ def recommend(
     }
 
 
+def _is_plain(summary: Mapping[str, Any]) -> bool:
+    """Whether a line is of random features, with nothing learned before them."""
+    return METHODS[summary["entry"]].reference and not summary["metric"]
+
+
 def _reasons(
     chosen: Mapping[str, Any],
     best: Mapping[str, Any],
@@ -153,10 +158,10 @@ def _reasons(
             f"It has the fewest columns within the noise of the best, {describe(best)} "
             f"({score_text(best, measure)})"
         ]
-    plain = [s for s in summaries if METHODS[s["method"]].reference]
+    plain = [s for s in summaries if _is_plain(s)]
     same = next((s for s in plain if s["width"] == chosen["width"]), None)
-    if METHODS[chosen["method"]].reference:
-        learned = [s for s in summaries if METHODS[s["method"]].supervised]
+    if _is_plain(chosen):
+        learned = [s for s in summaries if s["metric"] or METHODS[s["entry"]].supervised]
         if learned:
             reasons.append("learning the kernel from the labels does not pay here")
     elif same is not None:
@@ -174,7 +179,7 @@ def _reasons(
                 )
         elif wide is not same:
             reasons.append(f"they need {wide['width']} for as much")
-    exact = next((s for s in summaries if s["width"] is None), None)
+    exact = next((s for s in summaries if s["width"] is None and not s["metric"]), None)
     if exact is not None and exact is not chosen and exact is not best:
         reasons.append(f"the exact kernel method has {score_text(exact, measure)}")
     return reasons

@@ -12,7 +12,7 @@ import numpy as np
 
 from bochner.compare.advice import counting_rows, guess_score, recommend
 from bochner.compare.guarantees import balanced_error, error_rate
-from bochner.compare.plan import Setup
+from bochner.compare.plan import METRIC, Setup, line_name
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
 from bochner.records.cells import Result
@@ -29,13 +29,15 @@ def measure_of(setup: Setup) -> dict[str, Any]:
 
 def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
     """A line for each method and width: means over the splits, and what is guaranteed."""
-    groups: dict[tuple[str, int | None], list[Result]] = {}
-    for result in results:
-        groups.setdefault((result.cell.method, result.cell.width), []).append(result)
     order = list(METHODS)
-    keys = sorted(groups, key=lambda key: (order.index(key[0]), key[1] or 0))
+    groups: dict[tuple[int, bool, int], list[Result]] = {}
+    for result in results:
+        cell = result.cell
+        after_metric = cell.setting(METRIC) is not None
+        key = order.index(cell.method), after_metric, cell.width or 0
+        groups.setdefault(key, []).append(result)
     first = [result for result in results if result.cell.seed == 0]
-    return [_summary(setup, groups[key], len(first)) for key in keys]
+    return [_summary(setup, groups[key], len(first)) for key in sorted(groups)]
 
 
 def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[str, Any]:
@@ -54,7 +56,9 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
             n_test = int(first.details["n_test"])
             certificate = error_rate(errors, n_test, n_certified).as_dict()
     return {
-        "method": cell.method,
+        "method": line_name(cell),
+        "entry": cell.method,
+        "metric": cell.setting(METRIC),
         "width": cell.width,
         "score": score,
         "standard_error": None if math.isnan(error) else error,
@@ -104,7 +108,8 @@ def make_document(
     n_test = counting_rows(setup, int(results[0].details["n_test"]))
     cells = [
         {
-            "method": result.cell.method,
+            "method": line_name(result.cell),
+            "metric": result.cell.setting(METRIC),
             "width": result.cell.width,
             "seed": result.cell.seed,
             "score": factor * result.score,
@@ -147,6 +152,7 @@ def make_document(
         ),
         "left_out": list(left_out),
         "interrupted": interrupted,
+        "metric": next((r.details[METRIC] for r in results if METRIC in r.details), None),
         "pictures": dict(pictures or {}),
     }
     plain: dict[str, Any] = plain_values(document)

@@ -46,7 +46,8 @@ class Evidence:
     `X_test` are prepared test rows where the map works, and `place` puts others there; `X` and `y`
     are all rows, not prepared. `scale` is the scale rule of the prepared training rows, and
     `gammas` its multiples that gamma was chosen among, empty where the user gave it. `seed`
-    decides which rows scale the columns.
+    decides which rows scale the columns. `metric` says whether a metric that was learned on the
+    training rows comes before the map; `X_test` has been transformed by it.
     """
 
     X_test: Any
@@ -58,6 +59,7 @@ class Evidence:
     gammas: Sequence[float] = ()
     place: Callable[[Any], Any] = field(default=lambda X: X)
     image_shape: tuple[int, int, int] | None = None
+    metric: bool = False
 
 
 def guarantee_of(
@@ -109,6 +111,11 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     The map has a method ``bound`` and a number for `gamma`.
     """
     X, y = evidence.X, evidence.y
+    if evidence.metric:
+        raise ConditionsNotMet(
+            "the bound is of a kernel that was fixed before, and the metric was learned on the "
+            "same rows"
+        )
     if evidence.task == "regression":
         raise ConditionsNotMet("numbers are scaled by the rows that the kernel is learned from")
     order = np.random.RandomState(evidence.seed).permutation(len(y))

@@ -7,31 +7,45 @@ All methods share the split and the prepared rows. Settings are chosen on held-o
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bochner.compare.guarantees import Evidence, NoGuarantee, guarantee_of
-from bochner.compare.plan import Setup, split_rows
+from bochner.compare.plan import METRIC, Setup, split_rows
 from bochner.data.tables import take_rows
+from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.methods import find_method
 from bochner.models.pipelines import scale_rule
-from bochner.models.preparation import make_preparation
+from bochner.models.preparation import make_preparation, prepared_names
 from bochner.models.selection import GAMMAS, FittedModel, Problem, learn
 from bochner.records.cells import Cell, Result
+
+MOST_IMPORTANT = 20  # columns that are shown
+_DIRECTIONS, _ENTRIES = 3, 5  # that are shown, and largest entries of each
 
 
 @dataclass(frozen=True)
 class Split:
-    """Prepared training rows as a problem, and prepared test rows."""
+    """Prepared training rows as a problem, without and with a metric, and prepared test rows.
+
+    `prepare` is what prepared them.
+    """
 
     problem: Problem
+    with_metric: Problem
     X_test: Any
     y_test: NDArray[Any]
     training: NDArray[np.intp]
     test: NDArray[np.intp]
+    prepare: Any
+
+    def problem_of(self, cell: Cell) -> Problem:
+        """The problem of a cell, with a metric or without."""
+        return self.problem if cell.setting(METRIC) is None else self.with_metric
 
 
 def make_split(setup: Setup, seed: int) -> Split:
@@ -50,7 +64,15 @@ def make_split(setup: Setup, seed: int) -> Split:
         setup.device,
         table.image_shape,
     )
-    return Split(problem, prepare.transform(X_test), table.y[test], training, test)
+    return Split(
+        problem,
+        replace(problem, metric=setup.metric),
+        prepare.transform(X_test),
+        table.y[test],
+        training,
+        test,
+        prepare,
+    )
 
 
 @dataclass
@@ -79,6 +101,10 @@ class Measurer:
         }
         if cell.seed == 0:
             details |= self._guarantee(cell, model, split)
+            if model.metric.fitted is not None:
+                details[METRIC] = describe_metric(
+                    model.metric.fitted, prepared_names(split.prepare)
+                )
         seconds = time.perf_counter() - start
         return Result(cell, score, model.seconds, seconds, details)
 
@@ -87,13 +113,13 @@ class Measurer:
         if self._split is None or self._split[0] != cell.seed:
             self._split = cell.seed, make_split(self.setup, cell.seed)
         split = self._split[1]
-        return learn(cell.method, cell.width, split.problem), split
+        return learn(cell.method, cell.width, split.problem_of(cell)), split
 
     def _guarantee(self, cell: Cell, model: FittedModel, split: Split) -> dict[str, Any]:
         """What is known of the map's kernel, or why nothing is."""
-        method, problem = find_method(cell.method), split.problem
+        method, problem = find_method(cell.method), split.problem_of(cell)
         evidence = Evidence(
-            model.place(split.X_test),
+            model.place(model.metric(split.X_test)),
             self.setup.table.X,
             self.setup.table.y,
             problem.task,
@@ -102,6 +128,7 @@ class Measurer:
             GAMMAS if problem.gamma is None else (),
             model.place,
             problem.image_shape,
+            problem.metric is not None,
         )
         found = guarantee_of(method.guarantee, model.feature_map, evidence)
         if isinstance(found, NoGuarantee):
@@ -147,6 +174,26 @@ def _is_guarantee(found: Any) -> bool:
     return isinstance(found, dict) and all(
         isinstance(found.get(name), kind) for name, kind in kinds.items()
     )
+
+
+def describe_metric(metric: GradientMetric, names: Sequence[str]) -> dict[str, Any]:
+    """What a metric learned: its mode, the columns that matter most, and directions of columns.
+
+    A direction is the names and weights of its largest entries, the largest one positive.
+    """
+
+    def largest(values: NDArray[Any], most: int) -> list[tuple[str, float]]:
+        order = np.argsort(-np.abs(values), kind="stable")[:most]
+        sign = np.sign(values[order[0]]) or 1.0
+        return [(names[i], float(sign * values[i])) for i in order]
+
+    directions = metric.directions_ if metric.directions_ is not None else ()
+    return {
+        "mode": metric.mode_,
+        "columns": len(names),
+        "importances": largest(metric.importances_, MOST_IMPORTANT),
+        "directions": [largest(one, _ENTRIES) for one in directions[:_DIRECTIONS]],
+    }
 
 
 def _count_errors(setup: Setup, y: NDArray[Any], predictions: NDArray[Any]) -> dict[str, Any]:

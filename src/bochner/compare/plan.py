@@ -19,8 +19,11 @@ from bochner.linear.splits import hold_out
 from bochner.models.methods import METHODS, Rows, find_method
 from bochner.records.cells import Cell
 
+METRIC = "metric"  # the setting of a cell that has one: its mode
 TEST = 0.25  # of the rows
 _VERSION = 3  # of what a cell means: a change makes those on file stale
+
+_Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,20 @@ class Setup:
     """What is compared on which rows, but for methods, widths and seeds.
 
     `gamma` is given by the user, or None where it is chosen on held-out rows; `device` is
-    ``"cpu"`` for NumPy, otherwise a device of PyTorch.
+    ``"cpu"`` for NumPy, otherwise a device of PyTorch. With a `metric`, a mode of
+    :class:`~bochner.GradientMetric`, every method is measured without and with it.
     """
 
     table: Table
     measure: Measure
     gamma: float | None = None
     device: str = "cpu"
+    metric: str | None = None
+
+
+def line_name(cell: Cell) -> str:
+    """What a cell's line is called: its method, and whether a metric comes before it."""
+    return cell.method if cell.setting(METRIC) is None else f"{cell.method} after a metric"
 
 
 def split_rows(setup: Setup, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -52,7 +62,8 @@ def plan_cells(
 
     One split comes after the other, in each the narrowest maps of all methods first, the cheapest
     of them first: whenever time is up, as many methods as possible can be compared. The exact
-    kernel method is among the narrowest.
+    kernel method is among the narrowest. With a metric all of a width come again after it; methods
+    for images, whose pixels it would mix, do not.
     """
     table = setup.table
     study = fingerprint(setup)
@@ -66,25 +77,28 @@ def plan_cells(
                 pairs.append((method.name, width))
             elif reason not in left_out:
                 left_out.append(reason)
+    modes = (None,) if setup.metric is None else (None, setup.metric)
+    lines = [(m, w, mode) for m, w in pairs for mode in modes if not (mode and METHODS[m].images)]
     cells = [
-        Cell(study, table.name, method, width, seed)
+        Cell(study, table.name, method, width, seed, settings=((METRIC, mode),) if mode else ())
         for seed in range(n_seeds)
-        for method, width in _narrowest_first(pairs)
+        for method, width, mode in _narrowest_first(lines)
     ]
     return cells, left_out
 
 
-def _narrowest_first(pairs: Sequence[tuple[str, int | None]]) -> list[tuple[str, int | None]]:
+def _narrowest_first(lines: Sequence[_Line]) -> list[_Line]:
     """First every method at its smallest width, then at its next; the cheapest first."""
-    widths: dict[str, list[int]] = {}
-    for method, width in pairs:
-        widths.setdefault(method, []).append(width or 0)
+    widths: dict[str, set[int]] = {}
+    for method, width, _ in lines:
+        widths.setdefault(method, set()).add(width or 0)
 
-    def turn(pair: tuple[str, int | None]) -> tuple[int, int]:
-        method, width = pair
-        return sorted(widths[method]).index(width or 0), METHODS[method].cost
+    def turn(line: _Line) -> tuple[int, bool, int]:
+        method, width, mode = line
+        narrower = sorted(widths[method]).index(width or 0)
+        return narrower, mode is not None, METHODS[method].cost
 
-    return sorted(pairs, key=turn)
+    return sorted(lines, key=turn)
 
 
 def fingerprint(setup: Setup) -> str:

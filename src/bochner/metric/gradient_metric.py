@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bochner.base import SupervisedFeatureMap
 from bochner.engine.places import as_float, is_dask
 from bochner.engine.rowwise import map_rows, with_known_lengths
-from bochner.engine.summaries import constant_columns, rows_at, sample_rows
+from bochner.engine.summaries import constant_columns, rows_at, sample_rows, variance
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import Gaussian
@@ -74,8 +74,9 @@ class GradientMetric(SupervisedFeatureMap):
     Attributes
     ----------
     matrix_ : array of shape (n_features_in_, n_features_in_)
-        ``L``, of largest singular value 1; a SciPy sparse array where more than 4096 columns are
-        weighed.
+        ``L``; a SciPy sparse array where more than 4096 columns are weighed. The rows keep their
+        variance (that of all entries), so that a `gamma` that suits them before is of the right
+        size after.
     mode_ : str or None
         The mode that was chosen.
     gamma_ : float
@@ -194,7 +195,9 @@ class GradientMetric(SupervisedFeatureMap):
         if chosen.mode is not None and len(y) > _CHOOSING_ROWS:
             matrix = rounds.replay(chains[chosen.mode][: chosen.number + 1], X, columns)
         self._describe(rounds, chosen, turns)
-        self._matrix, self.mode_, self.gamma_ = matrix, chosen.mode, chosen.gamma
+        scale = _scale(rounds.rows.X, matrix)
+        self._matrix, self.mode_ = scale * matrix, chosen.mode
+        self.gamma_ = chosen.gamma / scale**2
         self.history_ = [one.record for one in played]
         return self
 
@@ -251,6 +254,12 @@ class GradientMetric(SupervisedFeatureMap):
     @property
     def _n_features_out(self) -> int:
         return len(self._matrix)
+
+
+def _scale(X: Any, L: Float) -> float:
+    """What the matrix is multiplied with so that all entries together keep their variance."""
+    before, after = variance(X), variance(transformed(X, L))
+    return (before / after) ** 0.5 if before > 0 and after > 0 else 1.0
 
 
 def _columns(target: Target, y: NDArray[Any]) -> Float:

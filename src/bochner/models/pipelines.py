@@ -1,4 +1,4 @@
-"""Preparation, feature map and head as one scikit-learn pipeline."""
+"""Preparation, metric, feature map and head as one scikit-learn pipeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from bochner.linear.heads import (
     RidgeRegressor,
     SquaredHingeClassifier,
 )
-from bochner.models.methods import find_method
+from bochner.metric.gradient_metric import GradientMetric
+from bochner.models.methods import Method, find_method
 from bochner.models.preparation import make_preparation
 
 DEFAULT_C = 10.0
@@ -67,6 +68,19 @@ def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: boo
     return SVC(C=C, gamma=gamma, class_weight=weights, max_iter=_SVC_STEPS)
 
 
+def make_metric(mode: str, task: str, random_state: int = 0) -> GradientMetric:
+    """The unfitted metric of a mode, see :class:`~bochner.GradientMetric`."""
+    return GradientMetric(mode, target=task, random_state=random_state)  # type: ignore[arg-type]
+
+
+def check_metric(method: Method, metric: str | None) -> None:
+    """A ValueError where a method cannot have a metric."""
+    if metric is not None and method.images:
+        raise ValueError(
+            f"{method.name} looks at images as they are: a metric would mix their pixels."
+        )
+
+
 def count_classes(y: Any, task: str) -> int | None:
     """The number of classes; None for numbers."""
     return len(np.unique(np.asarray(y))) if task == "classification" else None
@@ -84,9 +98,12 @@ def make_model(
     balanced: bool = False,
     random_state: int = 0,
     image_shape: tuple[int, int, int] | None = None,
+    metric: str | None = None,
     **settings: Any,
 ) -> Pipeline:
     """An unfitted pipeline with the steps ``prepare``, ``map`` and ``head``.
+
+    With a `metric` there is a step ``metric`` before the map.
 
     Parameters
     ----------
@@ -108,9 +125,11 @@ def make_model(
     balanced : bool, default=False
         Whether every class weighs the same, however many rows it has.
     random_state : int, default=0
-        The seed of the map.
+        The seed of the map, and of the metric.
     image_shape : tuple of int or None, default=None
         Height, width and channels, where rows are images.
+    metric : {"auto", "diagonal", "root", "full"} or None, default=None
+        The mode of a :class:`~bochner.GradientMetric`; None is no metric.
     **settings
         Other parameters of the map, such as `beta`.
 
@@ -128,12 +147,16 @@ def make_model(
         raise ValueError(f"task must be one of {', '.join(found.tasks)}, got {task!r}.")
     if isinstance(gamma, str) and gamma != "scale":
         raise ValueError(f"gamma must be a number or 'scale', got {gamma!r}.")
+    check_metric(found, metric)
     prepare = make_preparation(X, image_shape)
     if isinstance(gamma, str) and not found.images:
-        gamma = scale_rule(clone(prepare).fit_transform(X))
+        gamma = scale_rule(clone(prepare).fit_transform(X))  # a metric does not change it
+    first: list[tuple[str, Any]] = [("prepare", prepare)]
+    if metric is not None:
+        first.append(("metric", make_metric(metric, task, random_state)))
     if found.exact:
         head = make_exact(task, gamma=float(gamma), C=C, balanced=balanced)
-        return Pipeline([("prepare", prepare), ("map", "passthrough"), ("head", head)])
+        return Pipeline([*first, ("map", "passthrough"), ("head", head)])
     feature_map = found.make_map(
         width=width,
         task=task,
@@ -143,7 +166,7 @@ def make_model(
         **settings,
     )
     head = make_head(task, count_classes(y, task), C=C, balanced=balanced)
-    return Pipeline([("prepare", prepare), ("map", feature_map), ("head", head)])
+    return Pipeline([*first, ("map", feature_map), ("head", head)])
 
 
 def scale_rule(X: Any) -> float:

@@ -246,6 +246,23 @@ def _prepare_columns(X: Any) -> ColumnTransformer:
     )
 
 
+def prepared_names(prepare: Any) -> list[str]:
+    """The names of the columns that a fitted preparation makes, as a person would write them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bochner.models.preparation import make_preparation, prepared_names
+    >>> X = pd.DataFrame({"size": [1.0, None, 3.0, 8.0], "colour": ["red", "red", "blue", "red"]})
+    >>> prepared_names(make_preparation(X).fit(X))
+    ['size', 'missingindicator_size', 'colour_blue', 'colour_red']
+    """
+    names = [str(name) for name in prepare.get_feature_names_out()]
+    if isinstance(prepare, ColumnTransformer):  # has put the name of a part before each
+        return [name.partition("__")[2] for name in names]
+    return names
+
+
 def preparation_notes(X: Any, image_shape: Sequence[int] | None = None) -> tuple[str, ...]:
     """Sentences about what the preparation does that one might not expect.
 

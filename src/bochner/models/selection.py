@@ -5,7 +5,7 @@ and a map that learns does not see the rows that its settings are chosen on: a p
 rows that the features were fitted to would be too weak. Each setting is searched in turn, from a
 common start, along a short list of values, with the others at the best so far; for every
 candidate the path of `C` is followed until two values do worse. What was chosen is then fitted
-again on all rows.
+again on all rows. So is a metric: learned without the held-out rows first, then with all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,17 @@ from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
 from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
+from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.folding import fold
 from bochner.models.methods import Method, find_method
-from bochner.models.pipelines import count_classes, make_exact, make_head, scale_rule
+from bochner.models.pipelines import (
+    check_metric,
+    count_classes,
+    make_exact,
+    make_head,
+    make_metric,
+    scale_rule,
+)
 
 GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the scale rule
 EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all looked at
@@ -40,13 +48,26 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
+class LearnedMetric:
+    """A fitted metric, and the seconds that it took; None does nothing to rows."""
+
+    fitted: GradientMetric | None = None
+    seconds: float = 0.0
+
+    def __call__(self, X: Any) -> Any:
+        """Rows as the map is to see them."""
+        return X if self.fitted is None else self.fitted.transform(X)
+
+
+@dataclass(frozen=True)
 class Problem:
     """Prepared training rows, labels, and what is learned from them.
 
     `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
     None is chosen among multiples of the scale rule. The maps of this package work on `device`:
     ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
-    channels, where rows are images.
+    channels, where rows are images. `metric` is the mode of a metric that is learned before any
+    map, once for all methods that share the problem; None is no metric.
     """
 
     X: Any
@@ -57,12 +78,27 @@ class Problem:
     gamma: float | None = None
     device: str = "cpu"
     image_shape: tuple[int, int, int] | None = None
+    metric: str | None = None
+    _metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
 
     def head(self) -> LinearHead:
         """The unfitted linear model that is put on a map."""
         return make_head(
             self.task, count_classes(self.y, self.task), balanced=self.measure.balanced
         )
+
+    def learn_metric(self, rows: NDArray[np.intp] | None = None) -> LearnedMetric:
+        """The metric of some rows, or of all."""
+        if self.metric is None:
+            return LearnedMetric()
+        key = b"" if rows is None else rows.tobytes()
+        if key not in self._metrics:
+            X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
+            start = time.perf_counter()
+            metric = make_metric(self.metric, self.task, self.seed)
+            metric.fit(on_device(X, self.device), y)
+            self._metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
+        return self._metrics[key]
 
     def rows_for(self, method: Method, X: Any) -> Any:
         """Rows on the device, except for scikit-learn's own methods."""
@@ -85,7 +121,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A fitted map and head for prepared rows; `seconds` is what fitting both took."""
+    """A fitted metric, map and head for prepared rows; `seconds` is what fitting all took."""
 
     feature_map: Any
     head: Any
@@ -93,6 +129,7 @@ class FittedModel:
     seconds: float
     settings: dict[str, Any]
     score: float
+    metric: LearnedMetric = LearnedMetric()
 
     @property
     def C(self) -> float:
@@ -101,6 +138,7 @@ class FittedModel:
 
     def features(self, X: Any) -> Any:
         """What the head sees of prepared rows, on the host."""
+        X = self.metric(X)
         if self.feature_map is None:
             return X
         return to_numpy(self.feature_map.transform(self.place(X)))
@@ -140,12 +178,15 @@ def fit(
 
     `score` is what held-out rows gave for them.
     """
-    X, y, given = problem.X, problem.y, dict(settings)
+    check_metric(method, problem.metric)
+    y, given = problem.y, dict(settings)
     C = given.pop("C")
     with warnings.catch_warnings():
         # Widths that cut a shell of eigenvalues, searches that stop early: what they are worth
         # is measured.
         warnings.simplefilter("ignore")
+        metric = problem.learn_metric()
+        X = metric(problem.X)
         start = time.perf_counter()
         feature_map = None
         if method.exact:
@@ -156,13 +197,14 @@ def fit(
             feature_map = _new_map(method, width, problem, given).fit(rows, y)
             head = problem.head().set_params(C=C)
             head.fit(to_numpy(feature_map.transform(rows)), y)
-        seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start + metric.seconds
     place = partial(problem.rows_for, method)
-    return FittedModel(feature_map, head, place, seconds, dict(settings), score)
+    return FittedModel(feature_map, head, place, seconds, dict(settings), score, metric)
 
 
 def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
     """Settings and penalty that are best on held-out rows; arguments as for :func:`learn`."""
+    check_metric(method, problem.metric)
     base = scale_rule(problem.X) if problem.gamma is None else problem.gamma
     settings: dict[str, Any] = {} if method.images else {"gamma": base}
     settings.update(method.start(problem.X.shape[1], width))
@@ -199,7 +241,8 @@ class _Trial:
         self.uses_fewer_rows = max_rows is not None and len(y) > max_rows
         kept, held = hold_out(y, problem.seed, classes=problem.measure.classes, max_rows=max_rows)
         self.y, self.held_y = y[kept], y[held]
-        self.X, self.held_X = (problem.rows_for(method, X[rows]) for rows in (kept, held))
+        metric = problem.learn_metric(kept)
+        self.X, self.held_X = (problem.rows_for(method, metric(X[rows])) for rows in (kept, held))
         self._found: dict[tuple[Any, ...], Chosen] = {}
         self._by_gamma: dict[float, Any] = {}
 

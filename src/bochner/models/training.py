@@ -59,13 +59,16 @@ def train(
     C: float | None = None,
     measure: str = "auto",
     random_state: int = 0,
+    metric: str | None = None,
 ) -> Trained:
     """Choose the settings of a method, score them on rows set aside, and train on all.
 
     A fifth of the rows is set aside. Settings are chosen on a part of the others, which never
     sees them; a model of those settings and the others is scored on them. The model that comes
     back has the same settings and was trained with all rows, so that the score is, if anything,
-    a little too low for it. A `gamma` or `C` that is given is not chosen.
+    a little too low for it. A `gamma` or `C` that is given is not chosen. With a `metric`, a mode
+    of :class:`~bochner.GradientMetric`, one is learned before the map, each time without the rows
+    that judge it.
 
     Examples
     --------
@@ -94,13 +97,21 @@ def train(
             balanced=counted.balanced,
             random_state=random_state,
             image_shape=table.image_shape,
+            metric=metric,
             **settings,
         ).fit(X, y)
 
     with _interruptible():
         prepared = make_preparation(X, table.image_shape).fit_transform(X)
         problem = Problem(
-            prepared, y, table.task, counted, random_state, gamma, "cpu", table.image_shape
+            prepared,
+            y,
+            table.task,
+            counted,
+            random_state,
+            gamma,
+            image_shape=table.image_shape,
+            metric=metric,
         )
         chosen = choose(found, width, problem)
 

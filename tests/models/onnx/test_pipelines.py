@@ -90,6 +90,8 @@ MAPS = {
         f"nystroem features, {kernel}": bochner.NystroemFeatures(20, kernel=kernel, random_state=0)
         for kernel in ("gaussian", "laplacian", "cauchy", "matern", "exponential")
     },
+    "metric": bochner.GradientMetric("full", n_frequencies=16, random_state=0),
+    "metric, columns": bochner.GradientMetric("diagonal", n_frequencies=16, random_state=0),
     "nystroem": Nystroem(n_components=20, random_state=0),
     "nystroem, gamma": Nystroem(n_components=20, gamma=0.3, random_state=0),
     "nystroem, laplacian": Nystroem(n_components=20, kernel="laplacian", random_state=0),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.compare.pictures.plane import best_of_first_split, fit_again, training_rows
-from bochner.compare.plan import Setup
+from bochner.compare.plan import METRIC, Setup
 from bochner.mercer.features import MercerFeatures
 from bochner.models.methods import METHODS
 from bochner.records.cells import Result
@@ -33,8 +33,9 @@ def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
     shape = setup.table.image_shape
     if shape is None:
         return []
+    without = [one for one in results if one.cell.setting(METRIC) is None]
     best = best_of_first_split(
-        [one for one in results if one.fit <= PATIENCE or METHODS[one.cell.method].images]
+        [one for one in without if one.fit <= PATIENCE or METHODS[one.cell.method].images]
     )
     X, y = training_rows(setup)
     drawn = []

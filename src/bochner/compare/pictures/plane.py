@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.compare.plan import Setup, split_rows
+from bochner.compare.plan import METRIC, Setup, line_name, split_rows
 from bochner.data.tables import take_rows
 from bochner.engine import fourier_sums
 from bochner.models.methods import METHODS
@@ -66,12 +66,13 @@ def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
             values = model.predict(grid)
         if classes is not None:
             values = np.searchsorted(classes, values)
-        if METHODS[method].patterns == "found":
+        cell = result.cell
+        if METHODS[cell.method].patterns == "found" and cell.setting(METRIC) is None:
             drawn = _potential(model, X, y, table.task)
         decisions.append(
             {
                 "method": method,
-                "width": result.cell.width,
+                "width": cell.width,
                 "values": np.asarray(values).reshape(RESOLUTION, RESOLUTION).round(6).tolist(),
                 "classes": None if classes is None else [str(label) for label in classes],
             }
@@ -97,12 +98,13 @@ def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
 
 
 def best_of_first_split(results: Sequence[Result]) -> dict[str, Result]:
-    """For every method the cell of the first split with the best width."""
+    """For every method, with a metric or without, the cell of the first split that did best."""
     best: dict[str, Result] = {}
     for result in results:
-        known = best.get(result.cell.method)
+        name = line_name(result.cell)
+        known = best.get(name)
         if result.cell.seed == 0 and (known is None or result.score > known.score):
-            best[result.cell.method] = result
+            best[name] = result
     return best
 
 
@@ -126,6 +128,7 @@ def fit_again(setup: Setup, result: Result, X: Any, y: NDArray[Any]) -> Any:
             balanced=setup.measure.balanced,
             random_state=result.cell.seed,
             image_shape=setup.table.image_shape,
+            metric=result.cell.setting(METRIC),
             **chosen,
         ).fit(X, y)
 

@@ -25,6 +25,7 @@ from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
+from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.onnx import fourier, heads, kernels, mercer, preparation, sphere
 from bochner.models.onnx.graph import Graph, Write, not_convertible
 from bochner.models.preparation import CategoryNames, DaysSinceEpoch, PixelScaler
@@ -122,6 +123,7 @@ MAPS: dict[type, Converter] = {
     MarginHarmonicFeatures: Converter(sphere.write_harmonic),
     MercerFeatures: Converter(mercer.write_mercer),
     NystroemFeatures: Converter(kernels.write_nystroem_features),
+    GradientMetric: Converter(preparation.write_metric),
     RBFSampler: Converter(fourier.write_rbf_sampler),
     Nystroem: Converter(kernels.write_nystroem, check=kernels.kernel_of),
 }

@@ -1,4 +1,4 @@
-"""What comes before a map: gaps filled in, columns scaled, categories as columns."""
+"""What comes before a map: gaps filled in, columns scaled, categories as columns, a metric."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ def write_scaler(graph: Graph, x: str, model: Any) -> str:
 def write_pixel_scaler(graph: Graph, x: str, model: Any) -> str:
     z = graph.over(graph.plus(x, [-model.mean_]), [model.scale_])
     return graph("Where", graph("IsNaN", x), graph.constant([0.0]), z)
+
+
+def write_metric(graph: Graph, x: str, model: Any) -> str:
+    L = model._matrix  # or the diagonal of it
+    return graph.product(x, L) if L.ndim == 2 else graph.times(x, L)
 
 
 def write_category_names(graph: Graph, x: str, model: Any) -> str:

@@ -10,6 +10,7 @@ from bochner.report.comparison.curves import curves_section
 from bochner.report.comparison.document import Comparison
 from bochner.report.comparison.guarantees import guarantees_section
 from bochner.report.comparison.lead import Lead, read_lead
+from bochner.report.comparison.metric import metric_section
 from bochner.report.comparison.notes import notes_section
 from bochner.report.comparison.patches import patches_section
 from bochner.report.comparison.plane import plane_section
@@ -20,6 +21,7 @@ from bochner.report.section import Section, View
 SECTIONS: list[Callable[[Comparison], Section | None]] = [
     curves_section,
     results_section,
+    metric_section,
     plane_section,
     patches_section,
     guarantees_section,
