@@ -27,6 +27,7 @@ from bochner.metric.rounds import Round, Rounds, choose_round
 from bochner.targets import Target, TargetKind
 
 Float = NDArray[np.float64]
+Mode = Literal["auto", "diagonal", "root", "full"]
 
 _CHOOSING_ROWS = 12_500  # rounds are played with these: more rows take part when all is chosen
 _FEWEST_ROWS = 10
@@ -144,7 +145,7 @@ class GradientMetric(SupervisedFeatureMap):
 
     def __init__(
         self,
-        mode: Literal["auto", "diagonal", "root", "full"] | None = "auto",
+        mode: Mode | None = "auto",
         *,
         n_frequencies: int = 512,
         n_rounds: int = 4,

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
-from sklearn.linear_model import LogisticRegression
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, softmax
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,8 @@ def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
     y = np.asarray(y)
     if not np.isin(classes, y).all():
         return None
+    from sklearn.linear_model import LogisticRegression  # late: `import bochner` is light
+
     model = LogisticRegression(C=10.0, max_iter=1000).fit(as_columns(scores), y)
     return {"coef": model.coef_.tolist(), "intercept": model.intercept_.tolist()}
 
@@ -48,6 +50,36 @@ def probabilities(scores: Any, calibration: Mapping[str, Any]) -> Floats:
     if logits.shape[1] == 1:
         logits = np.hstack([np.zeros_like(logits), logits])
     return softmax(logits, axis=1)
+
+
+def fit_slope(scores: Any, index: NDArray[np.intp]) -> float:
+    r"""The slope `a` of :math:`P(y = c \mid s) \propto \exp(a s_c)` that suits held-out rows best.
+
+    Unlike :func:`fit_calibration` it never changes which class is the most probable one. `scores`
+    are of rows that the model was not trained with, `index` the positions of their classes.
+
+    >>> scores = np.array([-2.0, -1.0, 1.0, 2.0, 1.5])
+    >>> round(fit_slope(scores, np.array([0, 0, 1, 1, 0])), 2)
+    0.44
+    """
+    columns = _two_columns(scores)
+    own = columns[np.arange(len(index)), index]
+
+    def loss(exponent: float) -> float:
+        slope = np.exp(exponent)
+        return float(np.mean(logsumexp(slope * columns, axis=1) - slope * own))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
+
+
+def sloped_probabilities(scores: Any, slope: float) -> Floats:
+    """Probabilities of the classes with the slope of :func:`fit_slope`."""
+    return softmax(slope * _two_columns(scores), axis=1)
+
+
+def _two_columns(scores: Any) -> Floats:
+    columns = as_columns(scores)
+    return np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns
 
 
 def as_columns(scores: Any) -> Floats:

@@ -6,16 +6,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from bochner.engine.places import to_numpy
 from bochner.guarantees.guarantee import Guarantee
 from bochner.guarantees.predictor import clopper_pearson
 from bochner.linear.heads import RidgeClassifier
-from bochner.models.calibration import fit_calibration, probabilities
+from bochner.models.calibration import fit_slope, sloped_probabilities
 from bochner.models.kernel_model import Float, KernelModel
+from bochner.models.methods import Task
 from bochner.models.tuner import Labelled, Tried
 from bochner.targets import check_labels
 
@@ -97,7 +98,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     'head'
     """
 
-    _task: ClassVar[str] = "classification"
+    _task: ClassVar[Task] = "classification"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelModel._parameter_constraints,
         "class_weight": [dict, list, str, None],
@@ -205,12 +206,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         -------
         ndarray of shape (n, n_classes)
         """
-        decisions = np.asarray(self.decision_function(X), np.float64)
-        if self._calibration is not None:
-            return probabilities(decisions, self._calibration)
-        # a class is missing among the held-out rows: nothing to calibrate by
-        columns = np.column_stack([-decisions, decisions]) if decisions.ndim == 1 else decisions
-        return np.asarray(softmax(2 * columns, axis=1))
+        return sloped_probabilities(to_numpy(self.decision_function(X)), self._slope)
 
     def _columns(self, y: NDArray[Any]) -> Float:
         columns = np.where(y[:, None] == self.classes_, 1.0, -1.0)
@@ -220,9 +216,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return RidgeClassifier(C)
 
     def _certify(self, best: Tried, held: Labelled, n_settings: int) -> Guarantee:
-        decisions = best.decisions[:, 0] if best.decisions.shape[1] == 1 else best.decisions
-        self._calibration = fit_calibration(decisions, held.y, self.classes_)
-        errors, n = int(np.sum(best.wrong)), len(best.losses)
+        self._slope = fit_slope(best.decisions, np.searchsorted(self.classes_, held.y))
+        assert best.wrong is not None
+        errors, n = int(best.wrong.sum()), len(best.losses)
         return Guarantee(
             "error rate",
             clopper_pearson(errors, n, DELTA / n_settings),

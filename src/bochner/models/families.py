@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import clone
 
 from bochner.fourier.features import FourierFeatures
-from bochner.kernels import Gaussian, Matern, StandardKernel, kernel_object
+from bochner.kernels import Gaussian, Matern, SpectralKernel, StandardKernel, kernel_object
 from bochner.models.methods import find_method
 from bochner.nystroem.features import NystroemFeatures
 
@@ -44,16 +44,19 @@ class Family:
         return f"{self.kernel} {self.features}".strip()
 
 
-def _of_kernel(kernel: StandardKernel, name: str, features: Any) -> Family:
+def _of_kernel(kernel: SpectralKernel, name: str, features: Any) -> Family:
     def make(width: int, length: float | None, seed: int, task: str) -> Any:
         scaled = kernel
-        if length is not None:
+        if length is not None and isinstance(kernel, StandardKernel):
             scaled = kernel.with_gamma(kernel.gamma_for_distance(length))
+        if features is FourierFeatures:
+            width += width % 2  # a cosine and a sine
         return features(n_components=width, kernel=scaled, random_state=seed)
 
-    own = kernel.gamma is not None
-    smooth = isinstance(kernel, Gaussian)
-    return Family(name, features.__name__, make, () if own else _SMOOTH if smooth else _ROUGH)
+    bandwidths: tuple[float, ...] = _SMOOTH if isinstance(kernel, Gaussian) else _ROUGH
+    if not isinstance(kernel, StandardKernel) or kernel.gamma is not None:
+        bandwidths = ()  # it has its own
+    return Family(name, features.__name__, make, bandwidths)
 
 
 def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family]:
@@ -72,7 +75,7 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
     >>> [family.name for family in choose_families()]
     ['gaussian FourierFeatures', 'matern 3/2 NystroemFeatures', 'exponential NystroemFeatures']
     """
-    named = [
+    named: list[tuple[SpectralKernel, str]] = [
         (kernel_object("gaussian"), "gaussian"),
         (Matern(nu=1.5), "matern 3/2"),
         (kernel_object("exponential"), "exponential"),

@@ -20,10 +20,12 @@ from bochner.engine.rowwise import map_batches, with_known_lengths
 from bochner.engine.summaries import rows_at
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.splits import hold_out
+from bochner.metric.gradient_metric import Mode
 from bochner.metric.matrices import MODES
 from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
-from bochner.models.scaling import SCALINGS
+from bochner.models.methods import Task
+from bochner.models.scaling import SCALINGS, Scaling
 from bochner.models.tuner import Labelled, Tried, Tuner
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
@@ -37,11 +39,11 @@ Float = NDArray[np.float64]
 class KernelModel(CheckedRows):
     """Scaling, metric, map and linear head, everything chosen on held-out rows."""
 
-    _task: ClassVar[str]
+    _task: ClassVar[Task]
     _learned: ClassVar[str] = "pipeline_"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 2, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
         "features": [str, HasMethods(["fit", "transform"])],
         "kernel": [str, HasMethods(["__call__"])],
         "metric": [StrOptions({"auto", *MODES}), None],
@@ -60,8 +62,8 @@ class KernelModel(CheckedRows):
         *,
         features: Any = "auto",
         kernel: Any = "auto",
-        metric: Literal["auto", "diagonal", "root", "full"] | None = "auto",
-        scaling: Literal["auto", "standard", "none", "robust", "quantile"] = "auto",
+        metric: Mode | None = "auto",
+        scaling: Scaling | Literal["auto"] = "auto",
         penalty: float | Literal["auto"] = "auto",
         validation_fraction: float = 0.2,
         time_budget: float | None = None,

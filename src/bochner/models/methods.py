@@ -482,6 +482,7 @@ def find_method(name: str) -> Method:
     if wanted in known:
         return METHODS[known[wanted]]
     close = [lowered for lowered in known if wanted and wanted in lowered]
+    close.sort(key=lambda lowered: (not lowered.startswith(wanted), len(lowered)))
     close = (close or difflib.get_close_matches(wanted, known))[:3]
     meant = f"did you mean {' or '.join(known[lowered] for lowered in close)}? " if close else ""
     raise ValueError(f"there is no method {name!r}; {meant}there are {'; '.join(METHODS)}")

@@ -13,6 +13,7 @@ from bochner.engine.places import is_dask, to_numpy
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.heads import RidgeRegressor
 from bochner.models.kernel_model import Float, KernelModel
+from bochner.models.methods import Task
 from bochner.models.tuner import Labelled, Tried
 
 DELTA = 0.05
@@ -50,7 +51,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
     True
     """
 
-    _task: ClassVar[str] = "regression"
+    _task: ClassVar[Task] = "regression"
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

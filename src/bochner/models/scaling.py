@@ -31,8 +31,8 @@ from bochner.engine.places import by_rows, convert, is_dask, namespace
 from bochner.engine.rowwise import map_rows
 from bochner.engine.summaries import sample_rows
 
-SCALINGS = ("standard", "none", "robust", "quantile")  # the simplest first
 Scaling = Literal["none", "standard", "robust", "quantile"]
+SCALINGS: tuple[Scaling, ...] = ("standard", "none", "robust", "quantile")  # the simplest first
 
 _SAMPLE = 50_000  # rows that say where a column lies
 _KNOTS = 1000
@@ -130,7 +130,8 @@ class ColumnScaler(FeatureMap):
         if self._kind == "robust":
             bent = scaled / xp.sqrt(1 + (scaled / _FARTHEST) ** 2)
         else:
-            bent = xp.stack([self._ranked(X[:, j], j) for j in range(X.shape[1])], axis=1)
+            columns = (xp.asarray(X[:, j], copy=True) for j in range(X.shape[1]))
+            bent = xp.stack([self._ranked(x, j) for j, x in enumerate(columns)], axis=1)
         return binary * scaled + (1 - binary) * bent
 
     def _ranked(self, x: Any, j: int) -> Any:

@@ -24,9 +24,10 @@ from bochner.engine.places import cast, to_numpy, wide_dtype
 from bochner.fourier.bandwidth import median_distance
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
-from bochner.metric.gradient_metric import GradientMetric
+from bochner.metric.gradient_metric import GradientMetric, Mode
 from bochner.models.families import Family
-from bochner.models.scaling import SCALINGS, ColumnScaler
+from bochner.models.methods import Task
+from bochner.models.scaling import SCALINGS, ColumnScaler, Scaling
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
 FEWEST_METRIC_ROWS = 50
@@ -52,7 +53,7 @@ class Labelled:
 class Setting:
     """What a model is made of."""
 
-    scaling: str
+    scaling: Scaling
     metric: str | None
     family: Family
     bandwidth: float | None
@@ -144,12 +145,12 @@ class Tuner:
         self,
         rows: Labelled,
         held: Labelled,
-        task: str,
+        task: Task,
         families: Sequence[Family],
         *,
         width: int,
-        scalings: Sequence[str] = SCALINGS,
-        metric: str | None = "auto",
+        scalings: Sequence[Scaling] = SCALINGS,
+        metric: Mode | None = "auto",
         penalty: float | None = None,
         seed: int = 0,
         deadline: float = float("inf"),
@@ -162,6 +163,7 @@ class Tuner:
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
         self.seed, self.deadline, self.report = seed, deadline, report
         self.tried: list[Tried] = []
+        self._found: dict[tuple[Setting, int], Tried] = {}
         self.metric: GradientMetric | None = None
         self.scalers: dict[str, ColumnScaler] = {}
         self._spaces: dict[tuple[str, str | None], _Space] = {}
@@ -191,7 +193,7 @@ class Tuner:
             if self._in_time()
         ]
         best.sort(key=lambda one: one.loss)
-        finalists = []
+        finalists: list[Tried] = []
         for one in best[:_FINALISTS]:
             if not finalists or self._in_time():
                 finalists.append(self.judge(replace(one.setting, width=self.width)))
@@ -202,6 +204,10 @@ class Tuner:
     def judge(self, setting: Setting, n_rows: int | None = None) -> Tried:
         """Fit on the first `n_rows` rows and judge on the held-out ones, for the best penalty."""
         begun = time.perf_counter()
+        n_rows = min(n_rows or len(self.rows.y), len(self.rows.y))
+        key = replace(setting, penalty=_FIRST_PENALTY), n_rows
+        if key in self._found:
+            return self._found[key]
         space = self._space(setting.scaling, setting.metric)
         X, columns, y = space.X[:n_rows, :], self.rows.columns[:n_rows], self.rows.y[:n_rows]
         weights = None if self.rows.weights is None else self.rows.weights[:n_rows]
@@ -234,6 +240,7 @@ class Tuner:
             penalty = self.penalty
             judge(penalty)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
+        self._found[key] = tried
         self.tried.append(tried)
         self.report(tried)
         return tried
@@ -249,12 +256,12 @@ class Tuner:
     def _in_time(self) -> bool:
         return time.perf_counter() < self.deadline
 
-    def _open_scalings(self) -> Iterable[str]:
+    def _open_scalings(self) -> Iterable[Scaling]:
         for position, scaling in enumerate(self.scalings):
             if position == 0 or self._in_time():
                 yield scaling
 
-    def _with_metric(self, scaling: str, family: Family, width: int) -> list[Tried]:
+    def _with_metric(self, scaling: Scaling, family: Family, width: int) -> list[Tried]:
         """The best with a metric, if one was learned."""
         X, y = self._space(scaling, None).X, self.rows.y
         if self.mode is None or X.shape[0] < FEWEST_METRIC_ROWS or not self._in_time():
@@ -266,7 +273,7 @@ class Tuner:
         return [self._along_bandwidths(scaling, metric.mode_, family, width)]
 
     def _along_bandwidths(
-        self, scaling: str, metric: str | None, family: Family, width: int
+        self, scaling: Scaling, metric: str | None, family: Family, width: int
     ) -> Tried:
         setting = Setting(scaling, metric, family, None, width)
         if not family.bandwidths:
@@ -280,7 +287,7 @@ class Tuner:
         middle = family.bandwidths[(len(family.bandwidths) - 1) // 2]
         return found[search_along(family.bandwidths, middle, judge)]
 
-    def _space(self, scaling: str, metric: str | None) -> _Space:
+    def _space(self, scaling: Scaling, metric: str | None) -> _Space:
         key = scaling, metric
         if key not in self._spaces:
             if metric is None:
