@@ -431,6 +431,10 @@ X, y = rng.normal(size=(100, 3)), np.arange(100) % 2
 for name in bochner.__all__:
     if name == "ConvolutionalKernelNetwork":
         continue  # takes images
+    if name.startswith("Kernel"):
+        model = getattr(bochner, name)(n_components=4)
+        model.fit(X, y if name.endswith("Classifier") else X[:, 0]).predict(X)
+        continue
     for target in (y, np.arange(100) % 3, X[:, 0] ** 2):
         estimator = getattr(bochner, name)()
         if hasattr(estimator, "n_components"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,6 +14,7 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from bochner.base import SupervisedFeatureMap
 from bochner.engine.places import as_float, is_dask
@@ -23,7 +26,7 @@ from bochner.kernels import Gaussian
 from bochner.linear.splits import hold_out
 from bochner.metric.matrices import DIAGONAL, MODES, as_matrix, transformed
 from bochner.metric.predictor import Rows
-from bochner.metric.rounds import Round, Rounds, choose_round
+from bochner.metric.rounds import Round, Rounds, best_rounds, choose_round
 from bochner.targets import Target, TargetKind
 
 Float = NDArray[np.float64]
@@ -80,6 +83,8 @@ class GradientMetric(SupervisedFeatureMap):
         size after.
     mode_ : str or None
         The mode that was chosen.
+    modes_ : tuple
+        The modes that were looked at: see :meth:`with_mode`.
     gamma_ : float
         For rows that have been transformed: of the Gaussian kernel that did best on held-out rows.
     importances_ : ndarray of shape (n_features_in_,)
@@ -196,10 +201,45 @@ class GradientMetric(SupervisedFeatureMap):
         if chosen.mode is not None and len(y) > _CHOOSING_ROWS:
             matrix = rounds.replay(chains[chosen.mode][: chosen.number + 1], X, columns)
         self._describe(rounds, chosen, turns)
-        scale = _scale(rounds.rows.X, matrix)
-        self._matrix, self.mode_ = scale * matrix, chosen.mode
-        self.gamma_ = chosen.gamma / scale**2
+        self._by_mode = {
+            mode: self._kept(rounds, one) for mode, one in best_rounds(played).items()
+        }
+        self._by_mode[chosen.mode] = self._kept(rounds, replace(chosen, matrix=matrix))
+        self._use(chosen.mode)
         self.history_ = [one.record for one in played]
+        return self
+
+    def with_mode(self, mode: str | None) -> Self:
+        """The metric of another mode that was looked at, without the data.
+
+        Parameters
+        ----------
+        mode : str or None
+            One of :attr:`modes_`.
+
+        Returns
+        -------
+        GradientMetric
+            A fitted copy; this one is unchanged. It has the matrix of the mode's best round.
+        """
+        check_is_fitted(self)
+        if mode not in self._by_mode:
+            raise ValueError(f"mode={mode!r} was not looked at, only {list(self._by_mode)}.")
+        return copy(self)._use(mode)
+
+    @property
+    def modes_(self) -> tuple[str | None, ...]:
+        """The modes that were looked at, None among them."""
+        return tuple(self._by_mode)
+
+    def _kept(self, rounds: Rounds, one: Round) -> tuple[Float, float]:
+        """The matrix of a round, scaled so that rows keep their variance, and its gamma."""
+        scale = _scale(rounds.rows.X, one.matrix)
+        return scale * one.matrix, one.gamma / scale**2
+
+    def _use(self, mode: str | None) -> Self:
+        self._matrix, self.gamma_ = self._by_mode[mode]
+        self.mode_ = mode
         return self
 
     def _modes(self, turns: bool) -> tuple[str, ...]:

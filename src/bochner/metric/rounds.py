@@ -149,6 +149,15 @@ def _falls_fast(chain: Sequence[Round]) -> bool:
     return chain[-1].predictor.error < _FAST * chain[-2].predictor.error
 
 
+def best_rounds(rounds: Sequence[Round]) -> dict[str | None, Round]:
+    """The round of the smallest held-out error of each mode."""
+    best: dict[str | None, Round] = {}
+    for one in rounds:
+        if one.mode not in best or one.predictor.error < best[one.mode].predictor.error:
+            best[one.mode] = one
+    return best
+
+
 def choose_round(rounds: Sequence[Round], held: Rows) -> Round:
     """The round to use: the simplest mode that is as good as the best on held-out rows.
 
@@ -156,10 +165,7 @@ def choose_round(rounds: Sequence[Round], held: Rows) -> Round:
     within half a standard error: of the accuracy for classes, and of the difference of the
     squared errors, row by row, for numbers.
     """
-    best: dict[str | None, Round] = {}
-    for one in rounds:
-        if one.mode not in best or one.predictor.error < best[one.mode].predictor.error:
-            best[one.mode] = one
+    best = best_rounds(rounds)
     top = max(best.values(), key=lambda one: one.predictor.score)
 
     def as_good(one: Round) -> bool:

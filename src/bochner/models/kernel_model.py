@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bochner.base import CheckedRows
 from bochner.engine.places import is_dask, to_numpy
-from bochner.engine.rowwise import map_batches, with_known_lengths
+from bochner.engine.rowwise import map_batches, map_rows, with_known_lengths
 from bochner.engine.summaries import rows_at
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.splits import hold_out
@@ -168,7 +168,7 @@ class KernelModel(CheckedRows):
         setting = best.setting
         steps: list[tuple[str, Any]] = [("scaling", tuner.scalers[setting.scaling])]
         if setting.metric is not None:
-            steps.append(("metric", tuner.metric))
+            steps.append(("metric", tuner.metric_of(setting.metric)))
         rows = X
         for _, step in steps:
             rows = step.transform(rows)
@@ -197,13 +197,11 @@ class KernelModel(CheckedRows):
         X = self._validate_rows(X, reset=False)
         apply = getattr(self._folded, method)
         if is_dask(X):
-            return X.map_blocks(lambda block: to_numpy(apply(block)), **self._meta(X, method))
-        height = max(1, _BATCH // max(self.n_components, 1))
-        return map_batches(apply, X, height)
+            example = to_numpy(apply(np.zeros((1, X.shape[1]))))
+            width = None if example.ndim == 1 else example.shape[1]
+            return map_rows(_on_host, X, width, dtype=example.dtype, meta=example[:0], apply=apply)
+        return map_batches(apply, X, max(1, _BATCH // self.n_components))
 
-    def _meta(self, X: Any, method: str) -> dict[str, Any]:
-        sample = np.asarray(getattr(self._folded, method)(np.zeros((1, X.shape[1]))))
-        if sample.ndim == 1:
-            return {"drop_axis": 1, "dtype": sample.dtype, "meta": sample[:0]}
-        chunks = X.chunks[0], (sample.shape[1],)
-        return {"chunks": chunks, "dtype": sample.dtype, "meta": sample[:0]}
+
+def _on_host(X: Any, apply: Any) -> NDArray[Any]:
+    return to_numpy(apply(X))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.exceptions import DataConversionWarning
 
 from bochner.engine.places import is_dask, to_numpy
 from bochner.guarantees.guarantee import Guarantee
@@ -135,16 +137,12 @@ def _numbers(y: Any, n_rows: float) -> NDArray[np.float64]:
         raise ValueError("requires y to be passed, but the target y is None.")
     if is_dask(y):
         y = y.compute()
-    y = to_numpy(y) if hasattr(y, "__dlpack__") else np.asarray(y)
+    y = to_numpy(y)
     try:
         y = y.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers, got {y.dtype}.") from error
     if y.ndim == 2 and y.shape[1] == 1:
-        import warnings
-
-        from sklearn.exceptions import DataConversionWarning
-
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected.",
             DataConversionWarning,

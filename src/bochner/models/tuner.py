@@ -25,6 +25,7 @@ from bochner.fourier.bandwidth import median_distance
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
 from bochner.metric.gradient_metric import GradientMetric, Mode
+from bochner.metric.matrices import MODES
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, ColumnScaler, Scaling
@@ -173,7 +174,8 @@ class Tuner:
         """How many settings there are to choose from, before any row has been seen."""
         bandwidths = sum(max(1, len(family.bandwidths)) for family in self.families)
         penalties = len(PENALTIES) if self.penalty is None else 1
-        return len(self.scalings) * (1 if self.mode is None else 2) * bandwidths * penalties
+        metrics = {"auto": 1 + len(MODES), None: 1}.get(self.mode, 2)
+        return len(self.scalings) * metrics * bandwidths * penalties
 
     def run(self) -> Tried:
         """The best setting, tried with all rows and features."""
@@ -253,6 +255,11 @@ class Tuner:
         width = min(setting.width, 2 * (n_rows // 2)) or setting.width
         return setting.family.make(width, length, self.seed, self.task)
 
+    def metric_of(self, mode: str) -> GradientMetric:
+        """The metric of a mode."""
+        assert self.metric is not None
+        return self.metric.with_mode(mode)
+
     def _in_time(self) -> bool:
         return time.perf_counter() < self.deadline
 
@@ -262,15 +269,17 @@ class Tuner:
                 yield scaling
 
     def _with_metric(self, scaling: Scaling, family: Family, width: int) -> list[Tried]:
-        """The best with a metric, if one was learned."""
+        """The best with the metric of each mode, the simplest first."""
         X, y = self._space(scaling, None).X, self.rows.y
         if self.mode is None or X.shape[0] < FEWEST_METRIC_ROWS or not self._in_time():
             return []
         metric = GradientMetric(self.mode, target=self.task, random_state=self.seed)
         self.metric = metric.fit(X, _one_target(y))
-        if metric.mode_ is None:
-            return []
-        return [self._along_bandwidths(scaling, metric.mode_, family, width)]
+        return [
+            self._along_bandwidths(scaling, mode, family, width)
+            for mode in metric.modes_
+            if mode is not None
+        ]
 
     def _along_bandwidths(
         self, scaling: Scaling, metric: str | None, family: Family, width: int
@@ -295,7 +304,7 @@ class Tuner:
                 self.scalers[scaling] = step
                 before = _Space(self.rows.X, self.held.X)
             else:
-                step, before = self.metric, self._space(scaling, None)
+                step, before = self.metric_of(metric), self._space(scaling, None)
             self._spaces[key] = _Space(step.transform(before.X), step.transform(before.held_X))
         return self._spaces[key]
 
@@ -321,9 +330,11 @@ class Tuner:
     def _best(self, candidates: Sequence[Tried]) -> Tried:
         """Of candidates, the simplest first: the best one, or a simpler one as good as that.
 
-        As good is a loss within half a standard error of the difference, row by row.
+        For classes as good is a loss within half a standard error of the difference, row by row.
         """
         top = min(candidates, key=lambda one: one.loss)
+        if self.task == "regression":
+            return top
 
         def as_good(one: Tried) -> bool:
             excess = one.losses - top.losses

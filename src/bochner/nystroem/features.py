@@ -84,7 +84,7 @@ class NystroemFeatures(FeatureMap):
         `R`, upper triangular where all directions are kept.
     n_directions_ : int
         Columns that are not zero: eigenvalues above `m` times the largest times the precision of
-        the rows given to `fit`. The others cannot be told from rounding.
+        float64. The others cannot be told from rounding.
     kernel_ : kernel object
         The kernel with its `gamma` as a number.
     n_features_in_ : int
@@ -104,8 +104,8 @@ class NystroemFeatures(FeatureMap):
     multiplications; what is predicted by a linear model on top costs `n m (d + 1)` by
     :meth:`linear`.
 
-    float32 rows given to a map that was fitted in float64, and that kept eigenvalues too small for
-    float32, are computed in float64.
+    float32 rows are computed in float64 where eigenvalues are too small for float32: what few
+    features can do without, many cannot.
 
     References
     ----------
@@ -175,12 +175,12 @@ class NystroemFeatures(FeatureMap):
         random_state = check_random_state(self.random_state)
         self.kernel_ = self._resolve_kernel(X, random_state)
         self.landmarks_ = self._place_landmarks(X, random_state)
-        points, dtype = self.landmarks_.astype(np.float64), float_dtype(X)
+        points = self.landmarks_.astype(np.float64)
         K = engine.kernel_rows(points, points, self.kernel_, **self._engine_options())
-        found = normalize(K, float(np.finfo(dtype).eps), self.kernel_)
+        found = normalize(K, float(np.finfo(np.float64).eps), self.kernel_)
         self.n_directions_, self._range = found.matrix.shape[1], (found.least, found.largest)
         width = self.n_components if isinstance(self.landmarks, str) else points.shape[0]
-        self.normalization_ = np.zeros((points.shape[0], width), dtype)
+        self.normalization_ = np.zeros((points.shape[0], width))
         self.normalization_[:, : self.n_directions_] = found.matrix
         if self.n_directions_ < width:
             warnings.warn(
