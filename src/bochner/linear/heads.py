@@ -178,6 +178,25 @@ class _Ridge(LinearHead):
         y, weights = self._check_targets(y, sample_weight)
         columns = self._columns(y)
         equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
+        return self.fit_sums(equations, y)
+
+    def fit_sums(self, equations: NormalEquations, y: Any) -> Self:
+        """Fit from the sums over rows of their features and targets.
+
+        Parameters
+        ----------
+        equations : NormalEquations
+            Of the features and of the columns that this head fits: numbers as they are, classes
+            as -1 and 1.
+        y : array of shape (n,)
+            Targets, looked at for the classes.
+
+        Returns
+        -------
+        self
+            With coefficients on the host; `C` must be a number.
+        """
+        self._columns(y)
         self.C_, self.n_features_in_ = float(self.C), int(equations.means.shape[0])
         coefficients, intercepts = equations.solve(1 / (2 * self.C_))
         return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)

@@ -9,7 +9,7 @@ block by block, and the sums of two parts of the rows are those of the whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -168,6 +168,11 @@ class NormalEquations:
             self.moments + other.moments + factor * step[:, None] * target_step[None, :],
             max(self.epsilon, other.epsilon),
         )
+
+    def with_targets(self, scale: Any, shift: Any) -> NormalEquations:
+        """The sums for the targets ``scale * y + shift`` in the place of `y`, column by column."""
+        moments, means = self.moments * scale, self.target_means * scale + shift
+        return replace(self, moments=moments, target_means=means)
 
     def solve(self, alpha: float) -> Solution:
         """Coefficients of shape (D, k) and intercepts of shape (k,) for one penalty."""

@@ -19,6 +19,7 @@ from bochner.engine.places import is_dask, to_numpy
 from bochner.engine.rowwise import map_batches, map_rows, with_known_lengths
 from bochner.engine.summaries import rows_at
 from bochner.guarantees.guarantee import Guarantee
+from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.splits import hold_out
 from bochner.metric.gradient_metric import Mode
 from bochner.metric.matrices import MODES
@@ -169,6 +170,12 @@ class KernelModel(CheckedRows):
         steps: list[tuple[str, Any]] = [("scaling", tuner.scalers[setting.scaling])]
         if setting.metric is not None:
             steps.append(("metric", tuner.metric_of(setting.metric)))
+        weight = float(len(y)) if weights is None else float(weights.sum())
+        head = self._head(1 / (2 * setting.penalty * weight))
+        if len(y) <= SEARCH_ROWS:  # all of them are in the sums that there are
+            feature_map, equations = tuner.with_held_rows(setting)
+            head.fit_sums(self._of_targets(equations, y), y)
+            return Pipeline([*steps, ("map", feature_map), ("head", head)])
         rows = X
         for _, step in steps:
             rows = step.transform(rows)
@@ -176,10 +183,12 @@ class KernelModel(CheckedRows):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in the search
             feature_map.fit(rows, y)
-        weight = float(len(y)) if weights is None else float(weights.sum())
-        head = self._head(1 / (2 * setting.penalty * weight))
         head.fit_map(feature_map, rows, y, weights)
         return Pipeline([*steps, ("map", feature_map), ("head", head)])
+
+    def _of_targets(self, equations: NormalEquations, y: NDArray[Any]) -> NormalEquations:
+        """Sums for the targets of the head out of those for the columns."""
+        return equations
 
     def _weights(self, y: NDArray[Any], sample_weight: Any) -> Float | None:
         if sample_weight is None:

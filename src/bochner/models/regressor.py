@@ -11,9 +11,10 @@ from scipy.special import betainccinv
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 
-from bochner.engine.places import is_dask, to_numpy
+from bochner.engine.places import convert, is_dask, to_numpy
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.heads import RidgeRegressor
+from bochner.linear.normal_equations import NormalEquations
 from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
 from bochner.models.tuner import Labelled, Tried
@@ -92,11 +93,17 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
     def _columns(self, y: NDArray[Any]) -> Float:
         columns = y[:, None] if y.ndim == 1 else y
-        centred = columns - columns.mean(axis=0)
-        spread = centred.std(axis=0)
+        self._shift, spread = columns.mean(axis=0), columns.std(axis=0)
         if not spread.any():
             raise ValueError("y is constant: there is nothing to learn from.")
-        return np.asarray(centred / np.where(spread > 0, spread, 1.0))
+        self._spread = np.where(spread > 0, spread, 1.0)
+        return np.asarray((columns - self._shift) / self._spread)
+
+    def _of_targets(self, equations: NormalEquations, y: NDArray[Any]) -> NormalEquations:
+        scale, shift = (
+            convert(values, equations.moments) for values in (self._spread, self._shift)
+        )
+        return equations.with_targets(scale, shift)
 
     def _head(self, C: float) -> RidgeRegressor:
         return RidgeRegressor(C)
@@ -109,7 +116,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
         upper = 1.0
         if beyond < n - 1:
             upper = float(betainccinv(beyond + 1, n - beyond, DELTA / n_settings))
-        spread = self._spread(held)
+        spread = float(self._spread[0]) if held.y.ndim == 1 else 1.0
         return Guarantee(
             "share of rows with a larger error",
             upper,
@@ -121,14 +128,6 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
             details={"error": float(losses[rank] ** 0.5 * spread)},
             percent=True,
         )
-
-    def _spread(self, held: Labelled) -> float:
-        """The unit of the columns that were fitted, for one output; 1 for several."""
-        if held.y.ndim == 2:
-            return 1.0
-        scaled, raw = held.columns[:, 0], held.y
-        at = int(np.argmax(np.abs(scaled - scaled[0])))
-        return abs(float((raw[at] - raw[0]) / (scaled[at] - scaled[0]))) if at else 1.0
 
 
 def _numbers(y: Any, n_rows: float) -> NDArray[np.float64]:

@@ -35,6 +35,7 @@ FEWEST_METRIC_ROWS = 50
 _FIRST_PENALTY = 1e-5
 _COARSE_ROWS, _COARSE_WIDTH = 4000, 512
 _FINALISTS = 2
+_METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
 _SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
 
 Float = NDArray[np.float64]
@@ -165,6 +166,7 @@ class Tuner:
         self.seed, self.deadline, self.report = seed, deadline, report
         self.tried: list[Tried] = []
         self._found: dict[tuple[Setting, int], Tried] = {}
+        self._fitted: dict[Setting, tuple[Any, NormalEquations]] = {}
         self.metric: GradientMetric | None = None
         self.scalers: dict[str, ColumnScaler] = {}
         self._spaces: dict[tuple[str, str | None], _Space] = {}
@@ -186,21 +188,35 @@ class Tuner:
         ]
         plain = self._best(by_scaling)
         scaling = plain.setting.scaling
-        with_metric = self._with_metric(scaling, first, coarse)
-        mode = self._best([plain, *with_metric]).setting.metric
-        best = [one for one in (plain, *with_metric) if one.setting.metric == mode]
-        best += [
-            self._along_bandwidths(scaling, mode, family, coarse)
-            for family in self.families[1:]
-            if self._in_time()
+        by_mode = [plain, *self._with_metric(scaling, first, coarse)]
+        best_mode = self._best(by_mode)
+        mode = best_mode.setting.metric
+        by_family = [
+            best_mode,
+            *(
+                self._along_bandwidths(scaling, mode, family, coarse)
+                for family in self.families[1:]
+                if self._in_time()
+            ),
         ]
-        best.sort(key=lambda one: one.loss)
+        by_family.sort(key=lambda one: one.loss)
+        settings = [one.setting for one in by_family[:_FINALISTS]]
+        others = [one for one in by_mode if one is not best_mode]
+        if others:  # few features favour few directions: the next mode, with the best kernel
+            other = min(others, key=lambda one: one.loss).setting.metric
+            settings.append(replace(settings[0], metric=other))
         finalists: list[Tried] = []
-        for one in best[:_FINALISTS]:
+        for setting in settings:
             if not finalists or self._in_time():
-                finalists.append(self.judge(replace(one.setting, width=self.width)))
+                finalists.append(self.judge(replace(setting, width=self.width)))
         order = [family.name for family in self.families]
-        finalists.sort(key=lambda one: order.index(one.setting.family.name))
+        modes = [None, *MODES]
+        finalists.sort(
+            key=lambda one: (
+                order.index(one.setting.family.name),
+                modes.index(one.setting.metric),
+            )
+        )
         return self._best(finalists)
 
     def judge(self, setting: Setting, n_rows: int | None = None) -> Tried:
@@ -243,9 +259,19 @@ class Tuner:
             judge(penalty)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
+        if setting.width == self.width and n_rows == len(self.rows.y):
+            self._fitted[tried.setting] = feature_map, equations
         self.tried.append(tried)
         self.report(tried)
         return tried
+
+    def with_held_rows(self, setting: Setting) -> tuple[Any, NormalEquations]:
+        """The fitted map of a finalist, and its sums with those of the held-out rows."""
+        feature_map, equations = self._fitted[setting]
+        held = self._space(setting.scaling, setting.metric).held_X
+        return feature_map, equations + NormalEquations.from_map(
+            feature_map.transform, held, self.held.columns, self.held.weights
+        )
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
         """The unfitted map of a setting for so many rows."""
@@ -273,7 +299,9 @@ class Tuner:
         X, y = self._space(scaling, None).X, self.rows.y
         if self.mode is None or X.shape[0] < FEWEST_METRIC_ROWS or not self._in_time():
             return []
-        metric = GradientMetric(self.mode, target=self.task, random_state=self.seed)
+        metric = GradientMetric(
+            self.mode, n_frequencies=_METRIC, target=self.task, random_state=self.seed
+        )
         self.metric = metric.fit(X, _one_target(y))
         return [
             self._along_bandwidths(scaling, mode, family, width)
