@@ -12,6 +12,7 @@ from bochner.guarantees import ConditionsNotMet
 from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
 from tests.fourier.naive import alignment_loss, label_similarity
+from tests.guarantees.simulation import allowed
 
 
 class TestKL(FeatureMapCase):
@@ -178,6 +179,33 @@ class TestBound:
         bound = fit(X, y, gamma=0.5, beta=1.0).bound(0.05)
         assert bound.observed < bound.value < 0.5
         assert "where 0.5 would say nothing" in str(bound)
+
+    @pytest.mark.parametrize("draw", ["without_replacement", "with_replacement", "heaviest"])
+    def test_covers_the_kernel_that_transform_computes(self, draw):
+        """Not the posterior's, which is better: its bound fails for the map's own kernel."""
+        repetitions, n = 40, 2000
+        failed = {"own": 0, "posterior": 0}
+        for seed in range(repetitions):
+            rng = np.random.default_rng(seed)
+            y = rng.choice([-1, 1], n)
+            X = (2 * y + rng.standard_normal(n))[:, None]
+            learned = fit(X, y, n_components=160, n_candidates=100, draw=draw, random_state=seed)
+            w = learned.frequencies_[0]  # |E y exp(i w x)|^2 in closed form
+            truth = learned.weights_ @ (0.5 - np.exp(-(w**2)) * np.sin(2 * w) ** 2 / 2)
+            failed["own"] += learned.bound(0.05).value < truth
+            failed["posterior"] += learned.posterior_bound(0.05).value < truth
+        assert failed["own"] / repetitions <= allowed(repetitions, 0.05)
+        if draw == "without_replacement":
+            assert failed["posterior"] / repetitions > allowed(repetitions, 0.05)
+
+    def test_says_which_kernel_it_is_of(self):
+        learned = fit(*digits())
+        own, posterior = learned.bound(), learned.posterior_bound()
+        assert own.details["divergence"] == pytest.approx(np.log(300 / 10))
+        assert own.observed == pytest.approx(learned.losses_[learned.drawn_].mean())
+        assert "of the map's own kernel on new pairs" in str(own)
+        assert posterior.observed == pytest.approx(learned.posterior_ @ learned.losses_)
+        assert "of the posterior's kernel over all candidates on new pairs" in str(posterior)
 
     def test_more_settings_cost_something(self):
         fitted = fit(*digits())

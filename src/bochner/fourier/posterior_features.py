@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -105,6 +106,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Alignment loss of every candidate; an uninformative one has 1/2. (Candidates only.)
     posterior_ : ndarray of shape (n_candidates,)
         Posterior weight of every candidate. (Candidates only.)
+    drawn_ : ndarray of shape (n_frequencies,)
+        Which candidates were drawn. (Candidates only.)
     kernel_ : kernel object
         The prior kernel.
     classes_ : ndarray or None
@@ -117,8 +120,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     Notes
     -----
-    The guarantee of :meth:`bound` is about the alignment loss of the kernel, not about the error
-    of a classifier that uses it.
+    The guarantee of :meth:`bound` is about the alignment loss of the kernel of :meth:`transform`,
+    not about the error of a classifier that uses it.
 
     Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of every
     block of candidates (64 MB of frequencies), or of every step of the chains, which they may end.
@@ -280,10 +283,11 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         return engine.features(X, self.frequencies_, scale=scale, **self._engine_options())
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
-        """A guarantee on the alignment loss of the learned kernel, on new pairs of rows.
+        """A guarantee on the alignment loss of the map's own kernel, on new pairs of rows.
 
-        With probability ``1 - delta`` over the rows. It holds for all posteriors at once, so
-        that `beta` and `rho` may have been tuned on the same rows for free; it assumes that
+        The kernel of :meth:`transform`: the drawn frequencies with their weights. With
+        probability ``1 - delta`` over the rows it holds for all draws and all posteriors at once,
+        so that `beta` and `rho` may have been tuned on the same rows for free; it assumes that
         `gamma`, and any scaling of the columns, were fixed without them.
 
         Parameters
@@ -296,8 +300,34 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Returns
         -------
         Guarantee
-            Of the alignment loss; an uninformative kernel has 1/2.
+            Of the alignment loss; its divergence is ``ln(n_candidates / D)`` for `D` frequencies
+            of equal weight.
         """
+        self._check_certifiable()
+        own = np.zeros_like(self.losses_)
+        own[self.drawn_] = self.weights_
+        return self._certify(own, "of the map's own kernel", delta, n_settings)
+
+    def posterior_bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
+        """A guarantee on the posterior's kernel, which is *not* the one of :meth:`transform`.
+
+        All candidates with their posterior weights: the kernel that the paper's theorems are
+        about. The drawn frequencies may have a larger loss; :meth:`bound` is about them.
+
+        Parameters
+        ----------
+        delta, n_settings : see :meth:`bound`
+
+        Returns
+        -------
+        Guarantee
+            Of the alignment loss.
+        """
+        self._check_certifiable()
+        scope = "of the posterior's kernel over all candidates"
+        return self._certify(self.posterior_, scope, delta, n_settings)
+
+    def _check_certifiable(self) -> None:
         check_is_fitted(self)
         if self.support == "continuous":
             raise ConditionsNotMet(
@@ -306,8 +336,11 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         if self._weighted:
             raise ConditionsNotMet("there is no bound for a fit with sample_weight.")
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
+
+    def _certify(self, weights: Any, scope: str, delta: float, n_settings: int) -> Guarantee:
         losses, n_rows = np.clip(self.losses_, 0, 1), self._sums.n_rows
-        return tightest_global_bound(self.posterior_, losses, n_rows, delta, n_settings=n_settings)
+        found = tightest_global_bound(weights, losses, n_rows, delta, n_settings=n_settings)
+        return replace(found, scope=f"{scope} {found.scope}")
 
     @property
     def _n_features_out(self) -> int:
@@ -368,6 +401,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             index, weights = draw_with_replacement(self.posterior_, n, random_state)
         else:
             index, weights = heaviest(self.posterior_, n)
+        self.drawn_ = index
         self.frequencies_ = self._candidates.take(index, self._dtype)
         self.weights_ = weights
         return self
