@@ -37,6 +37,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "mu": (3.0, 4.0),
     "n_candidates": (7, 8),
     "draw": ("heaviest", "with_replacement"),
+    "score": ("centred", "alignment"),
     "support": ("candidates", "continuous"),
     "target": ("regression", "auto"),
     "landmarks": ("kmeans", "random"),

@@ -11,6 +11,13 @@ def label_similarity(y, kind):
     return np.where(np.equal.outer(y, y), 1.0, -1.0)
 
 
+def centred_similarity(y, weights=None):
+    """Of classes, less their shares, with 1 for a row and itself on average."""
+    columns = (y[:, None] == np.unique(y)).astype(float)
+    shares = np.average(columns, axis=0, weights=weights)
+    return (columns - shares) @ (columns - shares).T / (1 - shares @ shares)
+
+
 def alignment_loss(X, similarity, w, weights=None):
     """Mean of (1 - lambda h) / 2 over ordered pairs of different rows."""
     n = len(X)

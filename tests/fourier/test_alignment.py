@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bochner.fourier.alignment import AlignmentSums, alignment_sums, label_sums
 from bochner.targets import Target, check_labels
-from tests.fourier.naive import alignment_loss, label_similarity
+from tests.fourier.naive import alignment_loss, centred_similarity, label_similarity
 from tests.places import PLACES
 
 KINDS = ["binary", "multiclass", "regression"]
@@ -46,6 +46,18 @@ def test_weighted_regression(rng):
     expected = [alignment_loss(X, np.outer(centred, centred), w, weights) for w in W.T]
     losses = alignment_sums(X, y, W, weights=weights).losses()
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-10)
+
+
+def test_centred_agreement_is_the_double_sum(rng):
+    X, W = rng.normal(size=(11, 2)), rng.normal(size=(2, 4))
+    for kind, weights in (("binary", None), ("multiclass", rng.uniform(0.1, 2, size=11))):
+        y = labels(kind, 11, rng)
+        similarity = centred_similarity(y, weights)
+        expected = [1 - 2 * alignment_loss(X, similarity, w, weights) for w in W.T]
+        found = alignment_sums(X, y, W, weights=weights).agreement(centred=True)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    A, signs = Target.of(y).columns_and_signs(y, centred=True)
+    np.testing.assert_allclose((A * signs) @ A.T, centred_similarity(y), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -114,7 +126,7 @@ class TestBadLabels:
 
     @pytest.mark.parametrize("dtype", [str, object])
     def test_text_for_regression(self, dtype):
-        with pytest.raises(ValueError, match=r"needs numbers, but y holds a\."):
+        with pytest.raises(ValueError, match="needs numbers, but y holds text such as a;"):
             Target.of(np.array(["a", "b", "a"], dtype=dtype), "regression")
 
     def test_no_labels(self):

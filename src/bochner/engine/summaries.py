@@ -106,6 +106,11 @@ def rows_at(X: Any, index: NDArray[np.intp]) -> Any:
     return xp.take(X, convert(index, X, xp.int64), axis=0)
 
 
+def keep_rows(X: Any, index: NDArray[np.intp]) -> Any:
+    """The rows `index`, in increasing order, where `X` is; those of a dask array stay there."""
+    return X[index] if is_dask(X) else rows_at(X, index)
+
+
 def take_part(
     X: Any,
     y: NDArray[Any],

@@ -15,17 +15,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
-from bochner.engine.places import float_dtype, to_numpy
+from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import with_known_lengths
 from bochner.engine.summaries import take_part
-from bochner.fourier.alignment import AlignmentSums, label_sums
+from bochner.fourier.alignment import AlignmentSums, label_sums, rows_with_weight
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
-from bochner.fourier.langevin import sample_tilted_gaussian
+from bochner.fourier.langevin import sample_frequencies
 from bochner.fourier.posterior import (
     draw_with_replacement,
     draw_without_replacement,
@@ -54,15 +54,16 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     r"""Fourier features drawn from a posterior learned from the labels.
 
     The kernel's Fourier transform is a prior over cosines. From it come `n_candidates`
-    frequencies; each has an alignment loss :math:`L_m`, the share of pairs of rows whose labels
-    its cosine gets wrong, computed for all of them in one pass. The posterior is
-    :math:`Q_m \propto e^{-\beta \sqrt n L_m}` (``divergence="kl"``; the paper's PBRFF) or the
-    weights of least loss within a chi-square distance `rho` of the prior
+    frequencies; each has a score :math:`S_m`, how well its cosine agrees with the similarity of
+    labels over all pairs of rows, computed for all of them in one pass. The posterior is
+    :math:`Q_m \propto e^{\beta \sqrt n S_m / 2}` (``divergence="kl"``; the paper's PBRFF) or the
+    weights of largest score within a chi-square distance `rho` of the prior
     (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as LKRF). ``n_components / 2`` of
     the candidates are drawn from it, and become cosines and sines.
 
-    It helps most with few features: on MNIST 4 against 9, ten learned frequencies do what
-    fifty random ones do. With thousands of features the difference is small.
+    On MNIST 4 against 9 ten learned frequencies do what fifty random ones do. That is where two
+    classes lie along few directions; with many classes expect what random ones give, and with
+    thousands of features any difference is small.
 
     Parameters
     ----------
@@ -90,6 +91,12 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Much better with ten features or fewer; it carries no guarantee. The rows of a dask array
         come to the host, as many as fit in `memory_budget` (None: one gigabyte), a random sample
         if there are more.
+    score : {"centred", "alignment"}, default="centred"
+        What the posterior is learned from. ``"alignment"`` is the paper's: labels are similar by
+        +1 or -1. With many or unequal classes its mean over pairs is not 0, and the sum over all
+        rows decides. ``"centred"`` takes the shares of the classes off:
+        :math:`\sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`, scaled so that both are the same for two
+        equal classes. They are the same for numbers.
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is.
     kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
@@ -103,7 +110,10 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     weights_ : ndarray of shape (n_frequencies,)
         Their weights in the kernel, summing to one.
     losses_ : ndarray of shape (n_candidates,)
-        Alignment loss of every candidate; an uninformative one has 1/2. (Candidates only.)
+        Alignment loss of every candidate, which the guarantees are about. (Candidates only.)
+    scores_ : ndarray of shape (n_candidates,)
+        What the posterior is learned from, by `score`; ``1 - 2 losses_`` for ``"alignment"``.
+        (Candidates only.)
     posterior_ : ndarray of shape (n_candidates,)
         Posterior weight of every candidate. (Candidates only.)
     drawn_ : ndarray of shape (n_frequencies,)
@@ -153,9 +163,10 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "rho": [Interval(Real, 0, None, closed="left")],
         "mu": [Interval(Real, 1, None, closed="neither")],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "n_candidates": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "draw": [StrOptions({"without_replacement", "with_replacement", "heaviest"})],
         "support": [StrOptions({"candidates", "continuous"})],
+        "score": [StrOptions({"centred", "alignment"})],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
 
@@ -174,6 +185,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             "without_replacement"
         ),
         support: Literal["candidates", "continuous"] = "candidates",
+        score: Literal["centred", "alignment"] = "centred",
         target: TargetKind = "auto",
         kernel: str | SpectralKernel = "gaussian",
         gamma: float | str = "scale",
@@ -189,6 +201,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self.n_candidates = n_candidates
         self.draw = draw
         self.support = support
+        self.score = score
         self.target = target
         self.kernel = kernel
         self.gamma = gamma
@@ -208,20 +221,22 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         y : array-like of shape (n,)
             Classes or numbers.
         sample_weight : array-like of shape (n,), optional
-            Weight of each row in the alignment loss.
+            Weight of each row in losses and scores. Rows of weight 0 are left out altogether.
 
         Returns
         -------
         self
         """
         X, y, target = self._validate_labelled(X, y)
-        self._begin(X, y, target)
         if self.support == "continuous":
             if sample_weight is not None:
                 raise ValueError("sample_weight needs support='candidates'.")
+            self._begin(X, y, target)
             self._sample_continuous(X, y)
             return self
-        self._add_rows(X, y, sample_weight)
+        X, y, weights = rows_with_weight(X, y, sample_weight, least=2)
+        self._begin(X, y, Target.of(y, self.target))
+        self._add_rows(X, y, weights)
         return self._choose()
 
     @available_if(_has_candidates)  # type: ignore[untyped-decorator]
@@ -247,10 +262,12 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         first = not hasattr(self, "_sums")
         X = with_known_lengths(self._validate_rows(X, reset=first))
         y = check_labels(y, X.shape[0])
+        X, y, weights = rows_with_weight(X, y, sample_weight, least=2 * first)
         if first:
             labels = y if classes is None else np.unique(np.asarray(classes))
             self._begin(X, y, Target.of(labels, self.target))
-        self._add_rows(X, y, sample_weight)
+        if len(y):
+            self._add_rows(X, y, weights)
         return self._choose()
 
     @available_if(_has_candidates)  # type: ignore[untyped-decorator]
@@ -260,7 +277,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Parameters
         ----------
         **changes
-            New values for `n_components`, `divergence`, `beta`, `rho`, `mu` or `draw`.
+            New values for `n_components`, `divergence`, `beta`, `rho`, `mu`, `draw` or `score`.
 
         Returns
         -------
@@ -268,7 +285,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             A fitted copy; this one is unchanged. Costs O(n_candidates).
         """
         check_is_fitted(self, "losses_")
-        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw"}
+        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw", "score"}
         if not set(changes) <= allowed:
             wrong = sorted(set(changes) - allowed)[0]
             raise ValueError(
@@ -370,11 +387,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             self._sums = AlignmentSums.empty(target, self.n_candidates, y)
             self._weighted = False
 
-    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
-            self._weighted = True
+    def _add_rows(self, X: Any, y: Any, weights: Any) -> None:
+        self._weighted |= weights is not None
         context = self._init_callback_context(max_subtasks=self._candidates.n_blocks)
         context.call_on_fit_task_begin(estimator=self)
         parts = []
@@ -387,12 +401,14 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     def _choose(self) -> Self:
         n, n_rows = self._n_frequencies(), self._sums.n_rows
+        self.scores_ = self._sums.agreement(centred=self.score == "centred")
+        losses = 0.5 - self.scores_ / 2
         if self.divergence == "kl":
-            self.posterior_ = gibbs_posterior(self.losses_, self.beta, n_rows)
-            logarithms = gibbs_log_weights(self.losses_, self.beta, n_rows)
+            self.posterior_ = gibbs_posterior(losses, self.beta, n_rows)
+            logarithms = gibbs_log_weights(losses, self.beta, n_rows)
         else:
-            self.posterior_ = power_posterior(self.losses_, self.rho * len(self.losses_), self.mu)
-            logarithms = power_log_weights(self.posterior_, self.losses_)
+            self.posterior_ = power_posterior(losses, self.rho * len(losses), self.mu)
+            logarithms = power_log_weights(self.posterior_, losses)
         random_state = np.random.RandomState(self._draw_seed)
         if self.draw == "without_replacement":
             index = draw_without_replacement(logarithms, n, random_state)
@@ -421,27 +437,23 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             )
         random_state = np.random.RandomState(self._draw_seed)
         X, y = take_part(X, y, random_state, memory_budget=self.memory_budget)
-        n_rows, n = len(y), self._n_frequencies()
-        A, signs = Target(self.classes_).columns_and_signs(y)
-        spread = np.sqrt(2 * self.kernel_.width)
-        options = {"signs": signs, **self._engine_options()}
-
-        def potential(z: Any) -> tuple[Any, Any]:
-            W = (spread * z).astype(self._dtype)
-            v, slope = engine.potential_and_gradient(X, W, A / n_rows, **options)
-            return to_numpy(v), spread * to_numpy(slope)
-
+        n = self._n_frequencies()
+        A, signs = Target(self.classes_).columns_and_signs(y, centred=self.score == "centred")
         context = self._init_callback_context(max_subtasks=_STEPS)
         context.call_on_fit_task_begin(estimator=self)
-        strength = self.beta * np.sqrt(n_rows) * n_rows / (2 * (n_rows - 1))
-        points, _ = sample_tilted_gaussian(
-            potential,
-            (self.n_features_in_, max(_CHAINS, n)),
-            strength=strength,
+        chains = sample_frequencies(
+            X,
+            A,
+            signs,
+            max(_CHAINS, n),
+            beta=self.beta,
+            spread=np.sqrt(2 * self.kernel_.width),
+            dtype=self._dtype,
             n_steps=_STEPS,
             random_state=random_state,
             after_step=lambda: subtask_done(context, self, "step"),
+            **self._engine_options(),
         )
         context.call_on_fit_task_end(estimator=self)
-        self.frequencies_ = (spread * points[:, :n]).astype(self._dtype)
+        self.frequencies_ = chains[:, :n]
         self.weights_ = np.full(n, 1 / n)
