@@ -234,6 +234,18 @@ class TestBound:
         if draw == "without_replacement":
             assert failed["posterior"] / repetitions > allowed(repetitions, 0.05)
 
+    @pytest.mark.parametrize("share", [0.5, 0.3, 0.1, 0.03])
+    def test_says_nothing_of_labels_that_know_nothing(self, share):
+        """A constant kernel does well for unequal classes; 0.5 is the wrong level then."""
+        found = {"own": 0, "posterior": 0}
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            X, y = rng.normal(size=(1000, 2)), rng.random(1000) < share
+            learned = fit(X, y, gamma=0.01, random_state=seed, score="alignment")
+            found["own"] += learned.bound(0.05).informative
+            found["posterior"] += learned.posterior_bound(0.05).informative
+        assert max(found.values()) / 20 <= allowed(20, 0.05)
+
     def test_says_which_kernel_it_is_of(self):
         learned = fit(*digits())
         own, posterior = learned.bound(), learned.posterior_bound()

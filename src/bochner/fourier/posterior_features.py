@@ -317,8 +317,9 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Returns
         -------
         Guarantee
-            Of the alignment loss; its divergence is ``ln(n_candidates / D)`` for `D` frequencies
-            of equal weight.
+            Of the alignment loss. The divergence is ``ln(n_candidates / D)`` for `D` frequencies
+            of equal weight; a kernel without relation to the labels may have
+            ``min(1/2, 1 - sum of squared class shares)``, so that only less says anything.
         """
         self._check_certifiable()
         own = np.zeros_like(self.losses_)
@@ -355,8 +356,14 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
 
     def _certify(self, weights: Any, scope: str, delta: float, n_settings: int) -> Guarantee:
-        losses, n_rows = np.clip(self.losses_, 0, 1), self._sums.n_rows
-        found = tightest_global_bound(weights, losses, n_rows, delta, n_settings=n_settings)
+        found = tightest_global_bound(
+            weights,
+            np.clip(self.losses_, 0, 1),
+            self._sums.n_rows,
+            delta,
+            n_settings=n_settings,
+            shares=self._sums.shares,
+        )
         return replace(found, scope=f"{scope} {found.scope}")
 
     @property
