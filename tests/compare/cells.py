@@ -22,8 +22,9 @@ def result(method, width, seed, score, fit=1.0):
     return Result(Cell("x", "t", method, width, seed), score, fit, 3.0, details)
 
 
-def line(method, width, score, error=1.0, seconds=1.0):
+def line(method, width, score, error=1.0, seconds=1.0, scores=()):
     return {
+        "scores": {str(seed): score for seed, score in enumerate(scores)},
         "method": method,
         "width": width,
         "score": score,

@@ -20,7 +20,7 @@ from bochner.models.methods import METHODS, Rows, find_method
 from bochner.records.cells import Cell
 
 TEST = 0.25  # of the rows
-_VERSION = 3  # of what a cell means: a change makes those on file stale
+_VERSION = 4  # of what a cell means: a change makes those on file stale
 
 
 @dataclass(frozen=True)
