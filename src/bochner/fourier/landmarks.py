@@ -30,7 +30,7 @@ from bochner.engine.places import (
 from bochner.engine.rowwise import concat_columns, map_rows
 from bochner.engine.summaries import are_rows, take_rows
 from bochner.fourier.alignment import landmark_losses
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.posterior import gibbs_posterior
 from bochner.guarantees.alignment import tightest_landmark_bounds
@@ -129,7 +129,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         "landmarks": [StrOptions({"kmeans", "random"}), "array-like", "sparse matrix", tuple],
         "posterior": [StrOptions({"kl"}), None],
         "beta": [Interval(Real, 0, None, closed="neither")],
-        "n_frequencies": [Interval(Integral, 1, None, closed="left")],
+        "n_frequencies": [Interval(Integral, 1, MOST, closed="both")],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
 

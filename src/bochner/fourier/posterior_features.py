@@ -23,7 +23,7 @@ from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import with_known_lengths
 from bochner.engine.summaries import take_part
 from bochner.fourier.alignment import AlignmentSums, label_sums, rows_with_weight
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.langevin import sample_frequencies
 from bochner.fourier.posterior import (
@@ -163,7 +163,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "rho": [Interval(Real, 0, None, closed="left")],
         "mu": [Interval(Real, 1, None, closed="neither")],
-        "n_candidates": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "n_candidates": [Interval(Integral, 1, MOST, closed="both")],
         "draw": [StrOptions({"without_replacement", "with_replacement", "heaviest"})],
         "support": [StrOptions({"candidates", "continuous"})],
         "score": [StrOptions({"centred", "alignment"})],
