@@ -16,8 +16,9 @@ regression     (y - mean) / max |y - mean|         1                   product o
 
 For classes its mean over all pairs is ``2 sum_c pi_c^2 - 1`` with shares ``pi_c``: far from 0 with
 many or unequal classes, where the sum over all rows then outweighs what tells the classes apart.
-The centred similarity has one column ``[y = c] - pi_c`` per class and ``1 / (1 - sum_c pi_c^2)``
-as their sign: mean 0, ``lambda_ii`` 1 on average, and the one above for two equal classes.
+The centred similarity has one column ``[y = c] - pi_c`` per class, all with the sign ``1 / |C|_F``
+for their covariance ``C = diag(pi) - pi pi^T``: mean 0, the one above for two equal classes, and
+sums over labels that know nothing spread alike for any number and shares of classes.
 """
 
 from __future__ import annotations
@@ -112,8 +113,7 @@ class Target:
         if centred:
             columns = self.sum_columns(y)
             shares = columns.mean(axis=0)
-            spread = 1 - shares @ shares
-            return columns - shares, np.full(len(shares), 1 / spread)
+            return columns - shares, np.full(len(shares), 1 / spread_of(shares))
         columns = self.raw_columns(y)
         if columns.shape[1] == 1:
             return columns, np.ones(1)
@@ -148,6 +148,12 @@ def _check_numbers(y: Any) -> None:
             f"target='regression' needs numbers, but y holds text such as {np.ravel(y)[0]!s}; use "
             "target='classification' or 'auto'."
         ) from None
+
+
+def spread_of(shares: Float) -> float:
+    """``|diag(pi) - pi pi^T|_F``, of the covariance of the columns of classes."""
+    squares = shares @ shares
+    return float(np.sqrt(squares - 2 * np.sum(shares**3) + squares**2))
 
 
 def unit_of(numbers: Float) -> float:

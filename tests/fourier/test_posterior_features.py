@@ -13,7 +13,7 @@ from bochner.fourier.posterior import gibbs_posterior
 from bochner.guarantees import ConditionsNotMet
 from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
-from tests.fourier.naive import alignment_loss, centred_similarity, label_similarity
+from tests.fourier.naive import alignment_loss, centred_score, label_similarity
 from tests.guarantees.simulation import allowed
 from tests.places import PLACES
 
@@ -55,7 +55,7 @@ def test_losses_and_posterior_are_the_definition(rng):
     np.testing.assert_allclose(fitted.losses_, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(fitted.posterior_, gibbs_posterior(expected, 2.0, 15), atol=1e-12)
     centred = fitted.with_posterior(score="centred")
-    losses = np.array([alignment_loss(X, centred_similarity(y), w) for w in W.T])
+    losses = (1 - np.array([centred_score(X, y, w) for w in W.T])) / 2
     np.testing.assert_array_equal(centred.losses_, fitted.losses_)
     np.testing.assert_allclose(centred.scores_, 1 - 2 * losses, rtol=0, atol=1e-10)
     np.testing.assert_allclose(centred.posterior_, gibbs_posterior(losses, 2.0, 15), atol=1e-12)

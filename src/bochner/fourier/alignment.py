@@ -28,7 +28,7 @@ from sklearn.utils.validation import _check_sample_weight
 from bochner import engine
 from bochner.engine.places import to_numpy
 from bochner.engine.summaries import keep_rows
-from bochner.targets import Target, unit_of
+from bochner.targets import Target, spread_of, unit_of
 
 Float = NDArray[np.float64]
 
@@ -118,28 +118,31 @@ class AlignmentSums:
             raise ValueError("y is constant: there is nothing to align with.")
         return mean, largest
 
-    def similarity_sums(self, *, centred: bool = False) -> Float:
+    def similarity_sums(self) -> Float:
         """``sum_k s_k |F_k(w)|^2`` for every frequency."""
         F = self.sums
         if self.target.classes is None:
             mean, largest = self._regression_scale()
             return (np.abs(F[:, 0] - mean * F[:, 1]) / largest) ** 2
-        total = F.sum(axis=1)
-        if centred:
-            pi = self.shares
-            return (np.abs(F - np.outer(total, pi)) ** 2).sum(axis=1) / (1 - pi @ pi)
-        return 2 * (np.abs(F) ** 2).sum(axis=1) - np.abs(total) ** 2
+        return 2 * (np.abs(F) ** 2).sum(axis=1) - np.abs(F.sum(axis=1)) ** 2
 
-    def self_similarity(self, *, centred: bool = False) -> float:
+    def self_similarity(self) -> float:
         """``sum_i lambda_ii``."""
         _, w2, _, w2y, w2yy = self.moments
         if self.target.classes is None:
             mean, largest = self._regression_scale()
             return float(w2yy - 2 * mean * w2y + mean**2 * w2) / largest**2
-        if centred:
-            pi = self.shares
-            return float(self.by_class[1] @ (1 - 2 * pi + pi @ pi) / (1 - pi @ pi))
         return float(w2)
+
+    def _centred(self) -> Float:
+        """``sum_c |F_c - pi_c F_all|^2`` less what it would be for labels in random order."""
+        if np.count_nonzero(self.by_class[0]) == 1:
+            return np.zeros(len(self.sums))  # one class so far
+        pi, total = self.shares, self.sums.sum(axis=1)
+        own = self.by_class[1] @ (1 - 2 * pi + pi @ pi)
+        chance = own * (1 - np.abs(total / self.moments[0]) ** 2)
+        squares = (np.abs(self.sums - np.outer(total, pi)) ** 2).sum(axis=1)
+        return np.asarray((squares - chance) / spread_of(pi))
 
     def losses(self) -> Float:
         """The alignment loss of every frequency, in [0, 1].
@@ -155,7 +158,10 @@ class AlignmentSums:
         return 0.5 - self.agreement() / 2
 
     def agreement(self, *, centred: bool = False) -> Float:
-        """The mean over pairs of ``lambda_ij cos<w, x_i - x_j>`` for every frequency."""
+        """The mean over pairs of ``lambda_ij cos<w, x_i - x_j>`` for every frequency.
+
+        The centred one is 0 on average for labels in random order.
+        """
         w, w2 = map(float, self.moments[:2])
         pairs = w * w - w2
         if self.n_rows < 2:
@@ -167,11 +173,9 @@ class AlignmentSums:
             )
         if not np.isfinite(self.moments).all():
             raise ValueError("y holds numbers whose squares do not fit in float64; scale them.")
-        if centred and np.count_nonzero(self.by_class[0]) == 1:
-            return np.zeros(len(self.sums))  # one class so far
-        return (self.similarity_sums(centred=centred) - self.self_similarity(centred=centred)) / (
-            pairs
-        )
+        if centred and self.target.classes is not None:
+            return self._centred() / pairs
+        return (self.similarity_sums() - self.self_similarity()) / pairs
 
 
 def alignment_sums(

@@ -61,9 +61,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as LKRF). ``n_components / 2`` of
     the candidates are drawn from it, and become cosines and sines.
 
-    On MNIST 4 against 9 ten learned frequencies do what fifty random ones do. That is where two
-    classes lie along few directions; with many classes expect what random ones give, and with
-    thousands of features any difference is small.
+    On MNIST 4 against 9 ten learned frequencies do what fifty random ones do. That is two classes
+    along few directions; elsewhere expect less, and with thousands of features little.
 
     Parameters
     ----------
@@ -95,8 +94,9 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         What the posterior is learned from. ``"alignment"`` is the paper's: labels are similar by
         +1 or -1. With many or unequal classes its mean over pairs is not 0, and the sum over all
         rows decides. ``"centred"`` takes the shares of the classes off:
-        :math:`\sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`, scaled so that both are the same for two
-        equal classes. They are the same for numbers.
+        :math:`\sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`, less what labels in random order have,
+        and scaled so that these spread alike for any number of classes. For two equal classes
+        both differ by less than that; for numbers they are the same.
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is.
     kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
