@@ -179,6 +179,8 @@ def recommend(
     reasons = _reasons(chosen, best, summaries, measure, good)
     if measure["unit"] == "%" and math.isfinite(guess):
         reasons.append(level)
+    if chosen is not best and len(chosen.get("scores", {})) > 1:
+        noise += " Ties are by the differences on the same splits."
     return {
         "sentence": f"Use {describe(chosen)}: {score_text(chosen, measure)} {measure['name']}.",
         "reason": f"{'; '.join(reasons)}. {noise}{_SELECTED.format(lines) * (lines > 1)}",

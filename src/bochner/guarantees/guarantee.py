@@ -83,7 +83,9 @@ class Guarantee:
         """All of it in words."""
         together = f" for all {self.together} at once" if self.together > 1 else ""
         together += " each" * self.each
-        nothing = f"{100 * self.uninformative:g} %" if self.percent else f"{self.uninformative:g}"
+        nothing = f"{self.uninformative:.4g}"
+        if self.percent:
+            nothing = f"{100 * self.uninformative:.4g} %"
         verdict = ", which says nothing"
         if self.informative:
             # That a rate is below 1 needs no mention.

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bochner.engine.rowwise import row_slices
 from bochner.guarantees.checks import Float, check_above, check_count, check_delta
 from bochner.guarantees.divergences import inverse_binary_kl
 from bochner.guarantees.guarantee import ConditionsNotMet
@@ -122,7 +121,7 @@ def pairwise_error(
 
 def kernel_diagonal(kernel: Kernel, X: Any) -> Float:
     """``k(x, x)`` for every row."""
-    few = row_slices(X.shape[0], 64)
+    few = _slices(X.shape[0], 64)
     return np.concatenate([_values(kernel, X[rows], X[rows]).diagonal() for rows in few])
 
 
@@ -134,9 +133,13 @@ def _values(kernel: Kernel, X: Any, Y: Any) -> Float:
     return values
 
 
+def _slices(n: int, height: int) -> list[slice]:
+    return [slice(start, min(start + height, n)) for start in range(0, n, height)]
+
+
 def _blocks(n: int) -> Iterator[tuple[slice, slice]]:
     """All pairs of blocks of rows, each once."""
-    slices = row_slices(n, _BLOCK)
+    slices = _slices(n, _BLOCK)
     for index, first in enumerate(slices):
         for second in slices[index:]:
             yield first, second
