@@ -105,6 +105,7 @@ def test_checks_that_set_one_component(check, estimator):
         (LandmarkSimilarities, "n_frequencies"),
         (MarginFourierFeatures, "n_components"),
         (MarginFourierFeatures, "n_chains"),
+        (MarginFourierFeatures, "n_steps"),
         (MarginHarmonicFeatures, "max_degree"),
         (MarginHarmonicFeatures, "budget"),
     ],

@@ -183,7 +183,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "strength": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_peaks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 2, MOST, closed="both")],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "n_steps": [Interval(Integral, 1, MOST, closed="both")],
         "temperature": [Interval(Real, 0, None, closed="left")],
         "n_directions": [None, Interval(Integral, 1, None, closed="left")],
         "rows_per_round": [None, Interval(Integral, 2, None, closed="left")],
