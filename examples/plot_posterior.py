@@ -51,8 +51,8 @@ for seed in seeds:
 results = np.array(results)
 
 # %%
-# Left: what the posterior sees, the alignment loss of every candidate; an uninformative cosine
-# has 1/2. Right: the accuracy of a linear model on the features, with standard errors.
+# Left: the alignment loss of every candidate; an uninformative cosine has 1/2, as both classes are
+# of one size. Right: the accuracy of a linear model on the features, with standard errors.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.hist(learned.losses_, bins=80, color="0.7", label="candidates")
 left.hist(
@@ -73,6 +73,6 @@ right.set(xlabel="columns", ylabel="test accuracy, %", xscale="log")
 right.legend()
 
 # %%
-# The guarantee is about the alignment loss on new pairs, and must be compared with 1/2. Here the
-# rows are too few for it to say anything.
+# The guarantee is about the alignment loss of the drawn frequencies on new pairs, and must be
+# compared with 1/2. Here the rows are too few for it to say anything.
 print(learned.with_posterior(beta=1.0).bound(delta=0.05))

@@ -40,6 +40,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "n_rounds": (2, 3),
     "validation_fraction": (0.3, 0.4),
     "draw": ("heaviest", "with_replacement"),
+    "score": ("centred", "alignment"),
     "support": ("candidates", "continuous"),
     "target": ("regression", "auto"),
     "landmarks": ("kmeans", "random"),

@@ -1,5 +1,6 @@
 """scikit-learn's own checks, on every estimator."""
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.utils import estimator_checks
@@ -10,6 +11,7 @@ from bochner import (
     GradientMetric,
     LandmarkSimilarities,
     MarginFourierFeatures,
+    MarginHarmonicFeatures,
     PosteriorFourierFeatures,
 )
 
@@ -95,3 +97,22 @@ def test_scikit_learn_checks(estimator, check):
 )
 def test_checks_that_set_one_component(check, estimator):
     getattr(estimator_checks, check)(type(estimator).__name__, clone(estimator))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (FourierFeatures, "n_components"),
+        (PosteriorFourierFeatures, "n_candidates"),
+        (LandmarkSimilarities, "n_frequencies"),
+        (MarginFourierFeatures, "n_components"),
+        (MarginFourierFeatures, "n_chains"),
+        (MarginFourierFeatures, "n_steps"),
+        (MarginHarmonicFeatures, "max_degree"),
+        (MarginHarmonicFeatures, "budget"),
+    ],
+)
+def test_numbers_that_no_memory_holds_are_refused_by_name(kind, name, rng):
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must be"):
+        kind(**{name: 10**30}).fit(X, y)

@@ -13,6 +13,12 @@ two classes    y = +-1                             1                   y_i y_j
 many classes   one column per class, and ones      2, ..., 2, -1       1 if equal, else -1
 regression     (y - mean) / max |y - mean|         1                   product of the two
 =============  ==================================  ==================  =======================
+
+For classes its mean over all pairs is ``2 sum_c pi_c^2 - 1`` with shares ``pi_c``: far from 0 with
+many or unequal classes, where the sum over all rows then outweighs what tells the classes apart.
+The centred similarity has one column ``[y = c] - pi_c`` per class, all with the sign ``1 / |C|_F``
+for their covariance ``C = diag(pi) - pi pi^T``: mean 0, the one above for two equal classes, and
+sums over labels that know nothing spread alike for any number and shares of classes.
 """
 
 from __future__ import annotations
@@ -48,11 +54,6 @@ class Target:
                 f"Unknown label type: y must hold one label or number per row, got {recognised}."
             )
         continuous = recognised == "continuous"
-        if kind == "regression" and y.dtype.kind not in "fiub":
-            raise ValueError(
-                f"target='regression' needs numbers, but y holds {y.dtype} such as {y[0]!s}; use "
-                "target='classification' or 'auto'."
-            )
         if kind == "regression" or (kind == "auto" and continuous):
             _check_numbers(y)
             return cls(None)
@@ -70,10 +71,8 @@ class Target:
 
     @property
     def n_sums(self) -> int:
-        """Number of raw columns, see :meth:`raw_columns`."""
-        if self.classes is None:
-            return 2
-        return 1 if len(self.classes) == 2 else len(self.classes)
+        """Number of :meth:`sum_columns`."""
+        return 2 if self.classes is None else len(self.classes)
 
     def indices(self, y: Any) -> NDArray[np.intp]:
         """Positions of the labels in `classes`."""
@@ -100,11 +99,22 @@ class Target:
         columns: Float = np.eye(len(self.classes))[index]
         return columns
 
-    def columns_and_signs(self, y: Any) -> tuple[Float, Float]:
-        """``A`` and ``s`` of the table above, for all rows at once."""
-        columns = self.raw_columns(y)
+    def sum_columns(self, y: Any) -> Float:
+        """Raw columns that the centred similarity follows from too: one per class, also of two."""
         if self.classes is None:
-            return _scaled(columns[:, :1] - columns[:, :1].mean()), np.ones(1)
+            return self.raw_columns(y)
+        columns: Float = np.eye(len(self.classes))[self.indices(y)]
+        return columns
+
+    def columns_and_signs(self, y: Any, *, centred: bool = False) -> tuple[Float, Float]:
+        """``A`` and ``s`` of the table above, for all rows at once."""
+        if self.classes is None:
+            return _scaled(np.asarray(y, np.float64))[:, None], np.ones(1)
+        if centred:
+            columns = self.sum_columns(y)
+            shares = columns.mean(axis=0)
+            return columns - shares, np.full(len(shares), 1 / spread_of(shares))
+        columns = self.raw_columns(y)
         if columns.shape[1] == 1:
             return columns, np.ones(1)
         ones = np.ones((len(columns), 1))
@@ -118,7 +128,7 @@ class Target:
         """
         if self.classes is None:
             numbers = np.asarray(y, np.float64), np.asarray(labels, np.float64)
-            scaled = _scaled(np.concatenate(numbers) - numbers[0].mean())
+            scaled = _scaled(np.concatenate(numbers), len(y))
             return [(np.arange(len(labels)), scaled[len(y) :], scaled[: len(y)])]
         if len(self.classes) == 2:
             factors = self.raw_columns(labels)[:, 0]
@@ -135,15 +145,32 @@ def _check_numbers(y: Any) -> None:
         np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"target='regression' needs numbers, but y holds {np.ravel(y)[0]!s}."
+            f"target='regression' needs numbers, but y holds text such as {np.ravel(y)[0]!s}; use "
+            "target='classification' or 'auto'."
         ) from None
 
 
-def _scaled(values: Float) -> Float:
-    largest = np.abs(values).max()
+def spread_of(shares: Float) -> float:
+    """``|diag(pi) - pi pi^T|_F``, of the covariance of the columns of classes."""
+    squares = shares @ shares
+    return float(np.sqrt(squares - 2 * np.sum(shares**3) + squares**2))
+
+
+def unit_of(numbers: Float) -> float:
+    """A power of two as large as the largest of `numbers`: sums of multiples of it stay finite."""
+    exponent = int(np.frexp(np.abs(numbers).max())[1]) - 1
+    return float(np.ldexp(1.0, max(exponent, -1022)))
+
+
+def _scaled(numbers: Float, n_rows: int | None = None) -> Float:
+    """Numbers less the mean of the first `n_rows`, the largest made 1."""
+    numbers = numbers / unit_of(numbers)
+    centred = numbers - numbers[:n_rows].mean()
+    largest = np.abs(centred).max()
     if not largest > 0:
         raise ValueError("y is constant: there is nothing to align with.")
-    return values / largest
+    scaled: Float = centred / largest
+    return scaled
 
 
 def check_labels(y: Any, n_rows: float) -> NDArray[Any]:

@@ -56,7 +56,7 @@ def test_bundled_data(compare, tmp_path):
         "±",
         "Left out: Nystroem with 200",
         "Use ",
-        "error rate on new rows is at most",
+        "error rate on new rows, of the first split's model",
         "kernel residual ≤",
         "results.json",
         "Page: ",

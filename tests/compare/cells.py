@@ -24,8 +24,9 @@ def result(method, width, seed, score, fit=1.0):
     return Result(Cell("x", "t", method, width, seed), score, fit, 3.0, details)
 
 
-def line(method, width, score, error=1.0, seconds=1.0, metric=None):
+def line(method, width, score, error=1.0, seconds=1.0, scores=(), metric=None):
     return {
+        "scores": {str(seed): score for seed, score in enumerate(scores)},
         "method": f"{method} after a metric" if metric else method,
         "entry": method,
         "metric": metric,

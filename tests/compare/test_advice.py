@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from bochner.compare.advice import counting_rows, guess_score, noise_of, recommend
-from tests.compare.cells import EXACT, line
+from bochner.compare.document import make_document
+from bochner.compare.measure import Measurer
+from bochner.compare.plan import Setup
+from bochner.data.tables import Table
+from bochner.linear.scoring import choose_measure
+from bochner.records.statistics import mean_and_error
+from tests.compare.cells import EXACT, cell, line
 
 PERCENT = {"name": "accuracy", "unit": "%"}
 
@@ -101,6 +107,95 @@ def test_one_split_does_not_speak_of_splits(error):
     reason = recommend(lines, PERCENT, n_test=10, guess=50.0)["reason"]
     assert "over the splits" not in reason
     assert "the largest class for every row gives 50.0 %" in reason  # always
+
+
+def test_ties_are_by_paired_differences():
+    """Splits differ by much, the lines on each of them do not."""
+    scores = np.array([80.0, 90.0, 85.0])
+    wide = line("FourierFeatures", 32, 85.0, 2.9, scores=scores)
+    behind = line("Nystroem", 8, 83.0, 2.9, scores=scores - [2, 1.9, 2.1])
+    tied = line("Nystroem", 8, 84.0, 2.9, scores=scores - [5, -4, 2])
+    for narrow, width in ((behind, 32), (tied, 8)):
+        found = recommend([wide, narrow], PERCENT, 200, guess=50.0, overlap=1 / 3)
+        assert found["width"] == width
+    # less than one test row is no difference
+    close = line("Nystroem", 8, 84.6, 2.9, scores=scores - 0.4)
+    assert recommend([wide, close], PERCENT, 200, overlap=1 / 3)["width"] == 8
+
+
+def test_what_is_tied_must_be_better_than_guessing_too():
+    lines = [
+        line("FourierFeatures", 32, 70.0, 1.0, scores=[60.0, 80.0]),
+        line("Nystroem", 8, 62.0, 1.0, scores=[66.0, 58.0]),
+    ]
+    found = recommend(lines, PERCENT, 100, guess=58.0, overlap=1 / 3)
+    assert found["width"] == 32
+    assert recommend(lines, PERCENT, 100, guess=40.0, overlap=1 / 3)["width"] == 8
+
+
+def test_the_recommended_score_is_a_selected_one():
+    lines = [line("Nystroem", 8, 93.0), line("FourierFeatures", 32, 96.0)]
+    reason = recommend(lines, PERCENT, 100, guess=50.0)["reason"]
+    assert "selected among 2 lines by these test rows, so expect somewhat less" in reason
+    assert "uses the same test rows again" in reason
+    assert "selected" not in recommend(lines[:1], PERCENT, 100, guess=50.0)["reason"]
+
+
+def random_summaries(rng, *, numbers, n_splits, n_lines=10, n_rows=150):
+    """Lines whose predictions know nothing of the target, the same on all splits in part."""
+    n_test = n_rows // 4
+    y = rng.standard_normal(n_rows)
+    tests = [rng.permutation(n_rows)[:n_test] for _ in range(n_splits)]
+    lines = []
+    for width in range(1, n_lines + 1):
+        common, size = rng.standard_normal(n_rows), rng.uniform(0, 0.5)
+        scores = []
+        for rows in tests:
+            guess = size * (common[rows] + rng.standard_normal(n_test))
+            target = y[rows] - y[rows].mean()
+            r2 = 1 - np.sum((target - guess) ** 2) / np.sum(target**2)
+            scores.append(r2 if numbers else 100 * np.mean((guess > 0) == (y[rows] > 0)))
+        mean, error = mean_and_error(scores, n_test / (n_rows - n_test))
+        error = None if np.isnan(error) else error
+        lines.append(line("FourierFeatures", width, mean, error, scores=scores))
+    largest = 100 * max(np.mean(y > 0), np.mean(y <= 0))
+    return lines, n_test, 0.0 if numbers else largest
+
+
+@pytest.mark.parametrize("n_splits", [1, 3])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_noise_is_not_recommended(numbers, n_splits):
+    """The best of ten lines is often ahead of a guess by one standard error, or by two."""
+    rng = np.random.default_rng(0)
+    measure = {"name": "R2", "unit": ""} if numbers else PERCENT
+    found = 0
+    for _ in range(200):
+        lines, n_test, guess = random_summaries(rng, numbers=numbers, n_splits=n_splits)
+        advice = recommend(lines, measure, n_test, guess, overlap=1 / 3)
+        found += advice["sentence"].startswith("Use ")
+    assert found / 200 <= 0.05
+
+
+@pytest.mark.parametrize("kind", ["equal", "unequal", "three", "numbers"])
+def test_noise_tables_get_no_recommendation(kind):
+    """Measured, not simulated: six tables of each kind, on one split."""
+    found = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(150, 3))
+        y = {
+            "equal": rng.integers(2, size=150),
+            "unequal": (rng.random(150) < 0.15).astype(int),
+            "three": rng.integers(3, size=150),
+            "numbers": rng.normal(size=150),
+        }[kind]
+        task = "regression" if kind == "numbers" else "classification"
+        setup = Setup(Table("noise", X, y, task, None, 150), choose_measure(y, task))
+        measurer = Measurer(setup)
+        results = [measurer(cell(name, 8)) for name in ("FourierFeatures", "Nystroem")]
+        document = make_document(setup, results, command="", seconds=1.0)
+        found += document["recommendation"]["sentence"].startswith("Use ")
+    assert found == 0
 
 
 def test_one_method_alone_is_not_recommended_when_time_was_up():

@@ -22,7 +22,9 @@ def test_summary(wine):
     first, second = summarise(wine, results)
     assert (first["method"], first["width"], first["seeds"]) == ("FourierFeatures", 4, 2)
     assert first["score"] == pytest.approx(60)
-    assert first["standard_error"] == pytest.approx(10)
+    # two splits with 100 of 178 rows to test on, which overlap
+    assert first["standard_error"] == pytest.approx(np.sqrt(200) * np.sqrt(1 / 2 + 100 / 78))
+    assert first["scores"] == {"0": 50.0, "1": pytest.approx(70)}
     assert (first["fit"], first["transform"]) == (1.5, 0.5)
     assert first["chosen"] == {"gamma": 1.5, "C": 2.0}
     assert first["guarantee"]["value"] == clopper_pearson(50, 100, 0.025)  # two lines

@@ -75,7 +75,9 @@ def test_features_that_do_not_nest_have_a_reason(rows):
 
 def test_the_alignment_bound_is_of_rows_that_did_not_scale_it(rows, monkeypatch):
     """Scaler and gamma come from a quarter of the rows, the posterior from the others."""
-    X, y = rows
+    X = rows[0]
+    y = np.where(X[:, 0] > 0, 1, -1)  # equal classes, far apart
+    X[:, 0] += 5 * y
     fitted = posterior(X, y)
     seen = {}
     kind = type(fitted)
@@ -102,6 +104,16 @@ def test_the_alignment_bound_is_of_rows_that_did_not_scale_it(rows, monkeypatch)
     given = guarantee_of("alignment loss", fitted, evidence(X, y))
     assert (seen["n_settings"], seen["gamma"]) == (1, 1.0)
     assert given.informative
+    assert "With probability 0.95 each, the alignment loss of the map's own kernel" in str(given)
+
+
+def test_unequal_classes_have_another_level(rows):
+    """A quarter of the rows inside a circle: 0.4 is below 0.5, and a constant kernel has less."""
+    X, y = rows
+    share = np.mean(y > 0)
+    found = guarantee_of("alignment loss", posterior(X, y), evidence(X, y))
+    assert found.uninformative == pytest.approx(2 * share * (1 - share), abs=0.05)
+    assert not found.informative
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,24 @@ def label_similarity(y, kind):
     return np.where(np.equal.outer(y, y), 1.0, -1.0)
 
 
+def centred_similarity(y, weights=None):
+    """Of classes, less their shares, over the norm of the columns' covariance."""
+    columns = (y[:, None] == np.unique(y)).astype(float)
+    shares = np.average(columns, axis=0, weights=weights)
+    covariance = np.diag(shares) - np.outer(shares, shares)
+    return (columns - shares) @ (columns - shares).T / np.linalg.norm(covariance)
+
+
+def centred_score(X, y, w, weights=None):
+    """Mean of lambda h over pairs, with what the centring takes off a random order added."""
+    weights = np.ones(len(X)) if weights is None else weights
+    similarity = centred_similarity(y, weights)
+    pairs = weights.sum() ** 2 - weights @ weights
+    wave = np.average(np.exp(1j * X @ w), weights=weights)
+    chance = weights**2 @ similarity.diagonal() * abs(wave) ** 2 / pairs
+    return 1 - 2 * alignment_loss(X, similarity, w, weights) + chance
+
+
 def alignment_loss(X, similarity, w, weights=None):
     """Mean of (1 - lambda h) / 2 over ordered pairs of different rows."""
     n = len(X)

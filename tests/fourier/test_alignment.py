@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bochner.fourier.alignment import AlignmentSums, alignment_sums, label_sums
 from bochner.targets import Target, check_labels
-from tests.fourier.naive import alignment_loss, label_similarity
+from tests.fourier.naive import alignment_loss, centred_score, centred_similarity, label_similarity
 from tests.places import PLACES
 
 KINDS = ["binary", "multiclass", "regression"]
@@ -46,6 +46,36 @@ def test_weighted_regression(rng):
     expected = [alignment_loss(X, np.outer(centred, centred), w, weights) for w in W.T]
     losses = alignment_sums(X, y, W, weights=weights).losses()
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-10)
+
+
+def test_centred_agreement_is_the_double_sum(rng):
+    X, W = rng.normal(size=(11, 2)), rng.normal(size=(2, 4))
+    for kind, weights in (("binary", None), ("multiclass", rng.uniform(0.1, 2, size=11))):
+        y = labels(kind, 11, rng)
+        expected = [centred_score(X, y, w, weights) for w in W.T]
+        found = alignment_sums(X, y, W, weights=weights).agreement(centred=True)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    A, signs = Target.of(y).columns_and_signs(y, centred=True)
+    np.testing.assert_allclose((A * signs) @ A.T, centred_similarity(y), atol=1e-12)
+
+
+def test_centred_scores_of_random_labels_spread_alike(rng):
+    """By 1 / n for any number and shares of classes, as for two equal ones in the paper."""
+    n = 400
+    X, W = rng.normal(size=(n, 3)), 20 * rng.normal(size=(3, 2000))
+    for shares in ([0.5, 0.5], [0.95, 0.05], np.full(26, 1 / 26)):
+        y = rng.choice(len(shares), p=shares, size=n)
+        agreement = alignment_sums(X, y, W).agreement(centred=True)
+        assert n * agreement.std() == pytest.approx(1, abs=0.15)
+    low = rng.normal(size=(3, 1)) / 4  # one that all rows agree on
+    orders = [
+        alignment_sums(X, rng.permutation(y), low).agreement(centred=True) for _ in range(400)
+    ]
+    assert abs(np.mean(orders)) < 4 * np.std(orders) / 20
+    balanced = np.arange(n) % 2
+    sums = alignment_sums(X, balanced, W)
+    difference = sums.agreement(centred=True) - sums.agreement()
+    assert np.abs(difference).max() < 1 / n
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -114,7 +144,7 @@ class TestBadLabels:
 
     @pytest.mark.parametrize("dtype", [str, object])
     def test_text_for_regression(self, dtype):
-        with pytest.raises(ValueError, match=r"needs numbers, but y holds a\."):
+        with pytest.raises(ValueError, match="needs numbers, but y holds text such as a;"):
             Target.of(np.array(["a", "b", "a"], dtype=dtype), "regression")
 
     def test_no_labels(self):

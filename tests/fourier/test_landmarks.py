@@ -9,6 +9,8 @@ from bochner.fourier.landmarks import _shares
 from bochner.guarantees import ConditionsNotMet
 from tests.feature_map_case import FeatureMapCase
 from tests.fourier.naive import landmark_loss
+from tests.guarantees.simulation import allowed
+from tests.places import PLACES
 
 
 class TestRandom(FeatureMapCase):
@@ -40,13 +42,16 @@ def naive_transform(fitted, X):
 
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
-@pytest.mark.parametrize("where", ["random", "given"])
+@pytest.mark.parametrize("where", ["random", "given", "given rows"])
 def test_losses_and_transform_are_the_definition(kind, where, rng):
     X = rng.normal(size=(25, 3))
     y = {"binary": np.arange(25) % 2, "multiclass": np.arange(25) % 3}.get(kind, X[:, 0] ** 2)
     landmarks = "random"
     if where == "given":
         landmarks = (rng.normal(size=(6, 3)), y[[3, 1, 4, 2, 5, 0]])
+    elif where == "given rows":  # four of them: they are not paired with themselves
+        points = np.vstack([X[:4], rng.normal(size=(2, 3))])
+        landmarks = (points, y[:6])
     fitted = LandmarkSimilarities(
         n_components=6, landmarks=landmarks, n_frequencies=5, gamma=0.5, random_state=0, beta=2.0
     ).fit(X, y)
@@ -66,6 +71,7 @@ def test_losses_and_transform_are_the_definition(kind, where, rng):
                 X, similarities, W[:, index, m], point, own[0] if own.size else None
             )
             assert fitted.losses_[index, m] == pytest.approx(expected, abs=1e-10)
+    assert fitted.in_sample_.sum() == {"random": 6, "given": 0, "given rows": 4}[where]
     weights = np.exp(-2.0 * 5 * fitted.losses_)
     weights /= weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(fitted.posterior_, weights, atol=1e-12)
@@ -173,6 +179,30 @@ class TestBound:
         assert len(bounds) == 5
         assert all(bound.observed < bound.value <= 1 for bound in bounds)
 
+    @pytest.mark.parametrize("share", [0.5, 0.3, 0.1, 0.03])
+    def test_says_nothing_of_labels_that_know_nothing(self, share):
+        """Similarities that are -1 or 1 nearly everywhere do well if the classes are unequal."""
+        found = 0
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            X, y = 0.1 * rng.normal(size=(1000, 1)), rng.random(1000) < share
+            learned = LandmarkSimilarities(
+                n_components=5, landmarks="random", gamma=0.1, beta=10.0, random_state=seed
+            ).fit(X, y)
+            found += any(bound.informative for bound in learned.bound(0.05))
+        assert found / 20 <= allowed(20, 0.05)
+
+    def test_rows_of_ones_own_are_worth_one_pair_less(self):
+        y = self.y % 2
+        rows = self.fit(landmarks=(self.X[:5], y[:5]))
+        assert rows.in_sample_.all()
+        assert f"on {len(y) - 1} pairs" in str(rows.bound()[0])
+        points = self.X[:5].copy()
+        points[:4] += 0.5
+        mixed = self.fit(landmarks=(points, y[:5]))
+        assert mixed.in_sample_.sum() == 1
+        assert f"on {len(y) - 1} pairs" in str(mixed.bound()[0])
+
     @pytest.mark.parametrize(
         ("parameters", "message"),
         [
@@ -184,6 +214,15 @@ class TestBound:
     def test_refused_where_it_does_not_hold(self, parameters, message):
         with pytest.raises(ConditionsNotMet, match=message):
             self.fit(**parameters).bound()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_own_rows_are_found_in_every_place(place, rng):
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    points, labels = np.vstack([X[:4], X[4:6] + 1e-9]), np.r_[y[:3], 1 - y[3], y[4:6]]
+    learned = LandmarkSimilarities(landmarks=(points, labels), n_frequencies=4, random_state=0)
+    learned.fit(PLACES[place](X), y)
+    assert learned.in_sample_.sum() == 3  # not the one with another label
 
 
 @pytest.mark.parametrize(

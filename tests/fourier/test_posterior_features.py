@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,7 +13,9 @@ from bochner.fourier.posterior import gibbs_posterior
 from bochner.guarantees import ConditionsNotMet
 from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
-from tests.fourier.naive import alignment_loss, label_similarity
+from tests.fourier.naive import alignment_loss, centred_score, label_similarity
+from tests.guarantees.simulation import allowed
+from tests.places import PLACES
 
 
 class TestKL(FeatureMapCase):
@@ -45,11 +49,44 @@ def fit(X, y, **parameters):
 
 def test_losses_and_posterior_are_the_definition(rng):
     X, y = rng.normal(size=(15, 3)), rng.integers(3, size=15)
-    fitted = fit(X, y, n_candidates=20, beta=2.0)
+    fitted = fit(X, y, n_candidates=20, beta=2.0, score="alignment")
     W = np.hstack([block for _, block in fitted._candidates.blocks()])
     expected = [alignment_loss(X, label_similarity(y, "classes"), w) for w in W.T]
     np.testing.assert_allclose(fitted.losses_, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(fitted.posterior_, gibbs_posterior(expected, 2.0, 15), atol=1e-12)
+    centred = fitted.with_posterior(score="centred")
+    losses = (1 - np.array([centred_score(X, y, w) for w in W.T])) / 2
+    np.testing.assert_array_equal(centred.losses_, fitted.losses_)
+    np.testing.assert_allclose(centred.scores_, 1 - 2 * losses, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(centred.posterior_, gibbs_posterior(losses, 2.0, 15), atol=1e-12)
+
+
+@pytest.mark.parametrize("shares", [np.full(26, 1 / 26), [0.9, 0.1]])
+def test_the_mean_of_the_label_similarity_does_not_decide(shares):
+    """Many classes would prefer high frequencies and unequal ones low ones, without a reason."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = rng.choice(len(shares), p=shares, size=2000)  # says nothing of the rows
+    learned = fit(X, y, n_candidates=2000, n_components=400)
+    prior = np.sqrt(np.pi / 2)  # the mean norm of a standard normal vector in the plane
+    error = np.sqrt((2 - np.pi / 2) / 200)
+    for score, follows in (("centred", True), ("alignment", False)):
+        norms = np.linalg.norm(learned.with_posterior(score=score).frequencies_, axis=0)
+        assert (abs(norms.mean() - prior) < 3 * error) == follows
+
+
+@pytest.mark.parametrize("classes", [lambda r: (26 * r).astype(int), lambda r: r > 0.9])
+def test_chi2_finds_the_direction_of_many_or_unequal_classes(classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = classes(X[:, 0].argsort().argsort() / 2000)  # by the first column alone
+    learned = fit(X, y, n_candidates=2000, n_components=200, divergence="chi2", rho=0.001)
+    along = {}
+    for score in ("centred", "alignment"):
+        w = learned.with_posterior(score=score).frequencies_
+        along[score] = (w[0] ** 2 / (w**2).sum(axis=0)).mean()  # 1/2 for the prior
+    assert along["alignment"] < 0.65
+    assert along["centred"] > 0.8
 
 
 def test_few_learned_frequencies_beat_random_ones():
@@ -179,6 +216,45 @@ class TestBound:
         assert bound.observed < bound.value < 0.5
         assert "where 0.5 would say nothing" in str(bound)
 
+    @pytest.mark.parametrize("draw", ["without_replacement", "with_replacement", "heaviest"])
+    def test_covers_the_kernel_that_transform_computes(self, draw):
+        """Not the posterior's, which is better: its bound fails for the map's own kernel."""
+        repetitions, n = 40, 2000
+        failed = {"own": 0, "posterior": 0}
+        for seed in range(repetitions):
+            rng = np.random.default_rng(seed)
+            y = rng.choice([-1, 1], n)
+            X = (2 * y + rng.standard_normal(n))[:, None]
+            learned = fit(X, y, n_components=160, n_candidates=100, draw=draw, random_state=seed)
+            w = learned.frequencies_[0]  # |E y exp(i w x)|^2 in closed form
+            truth = learned.weights_ @ (0.5 - np.exp(-(w**2)) * np.sin(2 * w) ** 2 / 2)
+            failed["own"] += learned.bound(0.05).value < truth
+            failed["posterior"] += learned.posterior_bound(0.05).value < truth
+        assert failed["own"] / repetitions <= allowed(repetitions, 0.05)
+        if draw == "without_replacement":
+            assert failed["posterior"] / repetitions > allowed(repetitions, 0.05)
+
+    @pytest.mark.parametrize("share", [0.5, 0.3, 0.1, 0.03])
+    def test_says_nothing_of_labels_that_know_nothing(self, share):
+        """A constant kernel does well for unequal classes; 0.5 is the wrong level then."""
+        found = {"own": 0, "posterior": 0}
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            X, y = rng.normal(size=(1000, 2)), rng.random(1000) < share
+            learned = fit(X, y, gamma=0.01, random_state=seed, score="alignment")
+            found["own"] += learned.bound(0.05).informative
+            found["posterior"] += learned.posterior_bound(0.05).informative
+        assert max(found.values()) / 20 <= allowed(20, 0.05)
+
+    def test_says_which_kernel_it_is_of(self):
+        learned = fit(*digits())
+        own, posterior = learned.bound(), learned.posterior_bound()
+        assert own.details["divergence"] == pytest.approx(np.log(300 / 10))
+        assert own.observed == pytest.approx(learned.losses_[learned.drawn_].mean())
+        assert "of the map's own kernel on new pairs" in str(own)
+        assert posterior.observed == pytest.approx(learned.posterior_ @ learned.losses_)
+        assert "of the posterior's kernel over all candidates on new pairs" in str(posterior)
+
     def test_more_settings_cost_something(self):
         fitted = fit(*digits())
         assert fitted.bound(n_settings=10).value > fitted.bound().value
@@ -216,6 +292,8 @@ class TestBadInput:
             {"rho": -0.1},
             {"mu": 1.0},
             {"n_candidates": 0},
+            {"n_candidates": 10**30},
+            {"score": "paper"},
             {"draw": "all"},
             {"divergence": "tv"},
             {"n_components": 7},
@@ -299,6 +377,51 @@ def test_a_callback_may_end_the_chains(monkeypatch):
     learned = PosteriorFourierFeatures(n_components=4, support="continuous", random_state=0)
     assert learned.set_callbacks(watch).fit(X, y).frequencies_.shape == (2, 2)
     assert watch.tasks == ["step"] * 2 + ["fit"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_rows_of_weight_zero_are_removed_rows(kind, place, rng):
+    """Extremes, the number of rows, gamma and the offset: all are of the rows that are left."""
+    X = rng.normal(size=(60, 3))
+    y = rng.integers(3, size=60) if kind == "classes" else rng.normal(size=60)
+    weights = rng.uniform(0.5, 2, size=60)
+    weights[::3] = 0
+    X[::3], y[::3] = 5 * X[::3], 7 * y[::3]
+    kept = weights > 0
+    make = partial(PosteriorFourierFeatures, n_components=20, n_candidates=50, random_state=0)
+    expected = make().fit(X[kept], y[kept], sample_weight=weights[kept])
+    found = make().fit(PLACES[place](X), y, sample_weight=weights)
+    tolerance = {"rtol": 0, "atol": 1e-6 if "float32" in place else 1e-10}
+    assert found.kernel_.gamma == pytest.approx(expected.kernel_.gamma)
+    for name in ("losses_", "scores_", "posterior_"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), **tolerance)
+    parts = make(gamma=1.0)
+    for part in (slice(0, 30), slice(30, 60)):
+        classes = range(-20, 20) if kind == "classes" else None
+        parts.partial_fit(X[part], y[part], classes=classes, sample_weight=weights[part])
+    before = parts.losses_
+    parts.partial_fit(X[:2], y[:2], sample_weight=[0, 0])
+    np.testing.assert_array_equal(parts.losses_, before)
+    whole = make(gamma=1.0).fit(X[kept], y[kept], sample_weight=weights[kept])
+    np.testing.assert_allclose(before, whole.losses_, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("support", ["candidates", "continuous"])
+@pytest.mark.parametrize("size", [2.0**996, 2.0**1020, 2.0**-1000])
+def test_the_unit_of_the_numbers_does_not_matter(size, support, dtype, rng):
+    X = rng.normal(size=(200, 3)).astype(dtype)
+    y = 1 + np.sin(2 * X[:, 0].astype(np.float64))
+    plain, huge = (fit(X, z, support=support).transform(X) for z in (y, size * y))
+    np.testing.assert_allclose(huge, plain, atol=1e-6 if dtype is np.float32 else 1e-10)
+
+
+def test_numbers_of_sizes_that_cannot_be_squared_together(rng):
+    learned = PosteriorFourierFeatures(n_components=4, n_candidates=10)
+    learned.partial_fit(rng.normal(size=(20, 2)), rng.normal(size=20))
+    with pytest.raises(ValueError, match="squares do not fit"):
+        learned.partial_fit(rng.normal(size=(20, 2)), 1e200 * rng.normal(size=20))
 
 
 def test_weights_that_leave_nothing_to_compare():

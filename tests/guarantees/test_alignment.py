@@ -93,6 +93,16 @@ def test_the_global_bound_is_pac_bayes_kl_with_the_selection_paid_for():
     assert selected.delta == bound.delta == 0.05
 
 
+def test_the_level_is_what_a_constant_reaches():
+    bound = tightest_global_bound([1.0], [0.2], 1000, 0.05, shares=[0.9, 0.1])
+    assert bound.uninformative == pytest.approx(0.18)
+    assert not bound.informative
+    assert tightest_global_bound([1.0], [0.2], 1000, 0.05).uninformative == 0.5
+    assert tightest_global_bound([1.0], [0.2], 1000, 0.05, shares=[0.2] * 5).informative
+    landmarks = tightest_landmark_bounds([[1.0]] * 2, [[0.2]] * 2, 1000, 0.05, shares=[0.9, 0.4])
+    assert [bound.uninformative for bound in landmarks] == pytest.approx([0.1, 0.4])
+
+
 def test_landmark_bounds_pay_for_their_number(rng):
     weights, losses = rng.dirichlet(np.ones(5), size=3), rng.uniform(size=(3, 5))
     loss, kl = (weights * losses).sum(axis=1), kl_to_uniform(weights)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.preprocessing import FunctionTransformer
 
-from bochner import FourierFeatures
+from bochner import FourierFeatures, MercerFeatures
 from bochner.guarantees import (
     ConditionsNotMet,
     compare_approximations,
@@ -89,6 +89,21 @@ def test_another_kernel_is_noticed(rng):
     maps = {"Nystroem": Nystroem(n_components=50, kernel="polynomial", gamma=1.0).fit(X)}
     with pytest.raises(ConditionsNotMet, match="do not nest in this kernel"):
         compare_approximations(maps, Gaussian(gamma=0.5), X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", [0.25, 0.95, 1.05, 4.0])
+def test_another_gamma_is_noticed(factor, dtype, rng):
+    """Residuals cannot tell: k(x, x) is 1 for every gamma."""
+    X = rng.normal(size=(300, 3)).astype(dtype)
+    for each in (
+        Nystroem(n_components=30, gamma=0.5, random_state=0),
+        MercerFeatures(n_components=56, gamma=0.5),
+    ):
+        maps = {"map": each.fit(X)}
+        compare_approximations(maps, Gaussian(gamma=0.5), X)
+        with pytest.raises(ConditionsNotMet, match="not the one of the features"):
+            compare_approximations(maps, Gaussian(gamma=0.5 * factor), X)
 
 
 @pytest.mark.parametrize(

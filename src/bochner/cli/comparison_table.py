@@ -86,14 +86,14 @@ def footnote(document: Mapping[str, Any]) -> str:
     several = any(summary["standard_error"] is not None for summary in summaries)
     lines = [
         "Gamma, C and posteriors were chosen on held-out training rows."
-        + " ± is the standard error over the splits." * several
+        + " ± is the standard error over the splits, which share rows." * several
         + " Fit is map and head on the training rows, transform the test rows' features and "
         "decisions, in seconds."
     ]
     if any(summary["certificate"] for summary in summaries):
         lines.append(
-            "Error ≤: on new rows, with probability 0.95 for all lines at once, from the test "
-            "rows of the first split."
+            "Error ≤: on new rows, with probability 0.95 for all lines at once, of the models of "
+            "the first split, from its test rows; fit trains again on all rows."
         )
     if any(summary["guarantee"] != summary["certificate"] for summary in summaries):
         lines.append(

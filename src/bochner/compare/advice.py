@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from bochner.compare.plan import Setup
 from bochner.models.methods import METHODS
-from bochner.records.statistics import format_mean
+from bochner.records.statistics import format_mean, mean_and_error
 
 _NO_TIME = 0.1  # seconds that nobody minds
+_CHANCE = 0.05  # that something is recommended although nothing can be learned
+_SELECTED = (
+    " It was selected among {} lines by these test rows, so expect somewhat less on new rows; "
+    "another run with other widths uses the same test rows again."
+)
 
 
 def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
@@ -66,13 +72,57 @@ def noise_of(
         if over_splits is None:
             return 0.0, "One split does not tell the noise."
         return over_splits, f"Noise is {over_splits:.3f}, the standard error over the splits."
-    share = min(max(summary["score"] / 100, 0.0), 1.0)
-    of_rows = 100 * math.sqrt(share * (1 - share) / n_test)
+    of_rows = _error_of_share(summary["score"], n_test)
     if over_splits is not None and over_splits >= of_rows:
         return over_splits, f"Noise is {over_splits:.1f} %, the standard error over the splits."
     return of_rows, (
         f"Noise is {of_rows:.1f} %, the standard error of such a share of a split's test rows."
     )
+
+
+def _error_of_share(percent: float, n_test: float) -> float:
+    share = min(max(percent / 100, 0.0), 1.0)
+    return 100 * math.sqrt(share * (1 - share) / n_test)
+
+
+def lead_needed(
+    summary: Mapping[str, Any], measure: Mapping[str, Any], n_test: float, guess: float, lines: int
+) -> float:
+    r"""By how much a score must be ahead of a guess, as one of so many lines that were measured.
+
+    One of `lines` scores without any relation to the target is ahead by that much with a
+    probability of about 5 %: :math:`z` standard errors with
+    :math:`\Phi(z) = 1 - 0.05 / \mathrm{lines}`. The R2 of predictions without relation to the
+    target is about :math:`N(-q, 4 q / n)` for some :math:`q`, which exceeds :math:`z^2 / n` at
+    most as often, whatever :math:`q` is.
+    """
+    if not math.isfinite(guess):
+        return 0.0
+    z = NormalDist().inv_cdf(1 - _CHANCE / lines)
+    noise = noise_of(summary, measure, n_test)[0]
+    if measure["unit"] != "%":
+        return max(z * noise, z**2 / n_test)
+    return z * max(noise, _error_of_share(guess, n_test))
+
+
+def is_tied(
+    summary: Mapping[str, Any],
+    best: Mapping[str, Any],
+    measure: Mapping[str, Any],
+    n_test: float,
+    overlap: float,
+) -> bool:
+    """Whether a line is within the noise of the best.
+
+    That is one standard error of the differences on the splits that both have, and never less
+    than one test row; where there are no two such splits, the noise of the best.
+    """
+    one, other = (each.get("scores", {}) for each in (best, summary))
+    common = [seed for seed in one if seed in other]
+    if summary is best or len(common) < 2:
+        return bool(summary["score"] >= best["score"] - noise_of(best, measure, n_test)[0])
+    lead, error = mean_and_error([one[seed] - other[seed] for seed in common], overlap)
+    return lead <= max(error, 100 / n_test if measure["unit"] == "%" else 0.0)
 
 
 def recommend(
@@ -81,53 +131,78 @@ def recommend(
     n_test: float,
     guess: float = -math.inf,
     complete: bool = True,
+    overlap: float = 0.0,
 ) -> dict[str, Any]:
     """Which line to use, in a sentence, and why.
 
-    The one with the fewest columns among those within the noise of the best; of equally wide ones
+    The one with the fewest columns among those that are tied with the best; of equally wide ones
     the best that is not much slower than the fastest. The exact kernel method counts as wider than
-    all. What is not better than a `guess` by more than its noise is not recommended, nor is the
+    all. What is not ahead of a `guess` by :func:`lead_needed` is not recommended, nor is the
     only method that was measured where not all that was asked for is there (`complete`).
+    `overlap` is the number of test rows per training row.
     """
     best = max(summaries, key=lambda summary: summary["score"])
-    error, noise = noise_of(best, measure, n_test)
-    percent = measure["unit"] == "%"
-    always = "the largest class" if "balanced" not in measure["name"] else "one class"
-    level = f"to say {always} for every row gives {guess:.1f} %"
-    if not percent:
-        level = f"to say the mean for every row gives {guess:.3f}"
+    lines = len(summaries)
+    noise = noise_of(best, measure, n_test)[1]
+    level = _guess_text(measure, guess)
     found = {"method": best["method"], "width": best["width"]}
     came = f"The best, {describe(best)}, came to {score_text(best, measure)} {measure['name']}"
-    if best["score"] - error <= guess:
+
+    def lead(summary: Mapping[str, Any]) -> float:
+        needed = lead_needed(summary, measure, n_test, guess, lines)
+        return float(summary["score"] - guess - needed)
+
+    ahead = [summary for summary in summaries if lead(summary) > 0]
+    if not ahead:
+        needed = lead_needed(best, measure, n_test, guess, lines)
+        digits = 1 if measure["unit"] == "%" else 3
+        unit = f"{needed:.{digits}f} {measure['unit']}".rstrip()
         return {
             "sentence": "Nothing that was measured does better than guessing by more than its "
             "noise.",
-            "reason": f"{came}; {level}. {noise}",
+            "reason": f"{came}; {level}. {noise} The best of {lines} would have to be {unit} "
+            "ahead of a guess: by chance that happens once in twenty.",
             **found,
         }
     if not complete and len({summary["method"] for summary in summaries}) == 1:
-        known = f"; {level}" if percent and math.isfinite(guess) else ""
+        known = f"; {level}" if measure["unit"] == "%" and math.isfinite(guess) else ""
         return {
             "sentence": f"Nothing but {best['method']} was measured, so that nothing is "
             "recommended.",
             "reason": f"{came}{known}. {noise}",
             **found,
         }
-    good = [summary for summary in summaries if summary["score"] >= best["score"] - error]
+    good = [s for s in ahead if is_tied(s, best, measure, n_test, overlap)] or [
+        max(ahead, key=lead)
+    ]
+    chosen = _cheapest(good)
+    reasons = _reasons(chosen, best, summaries, measure, good)
+    if measure["unit"] == "%" and math.isfinite(guess):
+        reasons.append(level)
+    if chosen is not best and len(chosen.get("scores", {})) > 1:
+        noise += " Ties are by the differences on the same splits."
+    return {
+        "sentence": f"Use {describe(chosen)}: {score_text(chosen, measure)} {measure['name']}.",
+        "reason": f"{'; '.join(reasons)}. {noise}{_SELECTED.format(lines) * (lines > 1)}",
+        "method": chosen["method"],
+        "width": chosen["width"],
+    }
+
+
+def _guess_text(measure: Mapping[str, Any], guess: float) -> str:
+    if measure["unit"] != "%":
+        return f"to say the mean for every row gives {guess:.3f}"
+    always = "the largest class" if "balanced" not in measure["name"] else "one class"
+    return f"to say {always} for every row gives {guess:.1f} %"
+
+
+def _cheapest(good: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The narrowest; of equally wide ones the best of those that are not slow."""
     narrowest = min(s["width"] or math.inf for s in good)
     narrow = [s for s in good if (s["width"] or math.inf) == narrowest]
     fastest = min(s["fit"] + s["transform"] for s in narrow)
     fast = [s for s in narrow if s["fit"] + s["transform"] <= max(_NO_TIME, 3 * fastest)]
-    chosen = max(fast, key=lambda s: s["score"])
-    reasons = _reasons(chosen, best, summaries, measure, error)
-    if percent and math.isfinite(guess):
-        reasons.append(level)
-    return {
-        "sentence": f"Use {describe(chosen)}: {score_text(chosen, measure)} {measure['name']}.",
-        "reason": f"{'; '.join(reasons)}. {noise}",
-        "method": chosen["method"],
-        "width": chosen["width"],
-    }
+    return max(fast, key=lambda s: s["score"])
 
 
 def _is_plain(summary: Mapping[str, Any]) -> bool:
@@ -140,13 +215,12 @@ def _reasons(
     best: Mapping[str, Any],
     summaries: Sequence[Mapping[str, Any]],
     measure: Mapping[str, Any],
-    error: float,
+    good: Sequence[Mapping[str, Any]],
 ) -> list[str]:
     """Why a line is recommended, rather than the best, plain features or the exact method."""
     if chosen is best:
         reasons = ["It is the best that was measured"]
-        near = [s for s in summaries if s is not best and s["score"] >= best["score"] - error]
-        if near and chosen["width"] is not None:
+        if len(good) > 1 and chosen["width"] is not None:
             reasons[0] += ", and none within the noise of it has fewer columns"
     elif chosen["width"] == best["width"]:
         reasons = [
@@ -169,7 +243,7 @@ def _reasons(
             f"plain random features ({same['method']}) of the same width have "
             f"{score_text(same, measure)}"
         )
-        enough = [s for s in plain if s["score"] >= chosen["score"] - error]
+        enough = [s for s in plain if s["score"] >= chosen["score"] or s in good]
         wide = min(enough, key=lambda s: s["width"], default=None)
         if wide is None:
             widest = max(plain, key=lambda s: s["width"])

@@ -42,7 +42,8 @@ def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
 
 def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[str, Any]:
     cell = group[0].cell
-    score, error = mean_and_error([setup.measure.factor * result.score for result in group])
+    scores = {str(result.cell.seed): setup.measure.factor * result.score for result in group}
+    score, error = mean_and_error(list(scores.values()), _overlap(setup, group[0]))
     first = next((result for result in group if result.cell.seed == 0), None)
     guarantee = no_guarantee = certificate = None
     if first is not None:
@@ -63,6 +64,7 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
         "score": score,
         "standard_error": None if math.isnan(error) else error,
         "seeds": len(group),
+        "scores": scores,
         "fit": float(np.mean([result.fit for result in group])),
         "transform": float(np.mean([result.details["transform"] for result in group])),
         "baseline": METHODS[cell.method].baseline,
@@ -71,6 +73,12 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
         "certificate": certificate,
         "chosen": _typical([result.details["chosen"] for result in group]),
     }
+
+
+def _overlap(setup: Setup, result: Result) -> float:
+    """Test rows per training row: how far random splits share their rows."""
+    n_test = int(result.details["n_test"])
+    return n_test / max(len(setup.table.y) - n_test, 1)
 
 
 def _typical(chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -148,7 +156,12 @@ def make_document(
         "summaries": summaries,
         "cells": cells,
         "recommendation": recommend(
-            summaries, measure, n_test, guess_score(setup), complete=not interrupted
+            summaries,
+            measure,
+            n_test,
+            guess_score(setup),
+            complete=not interrupted,
+            overlap=_overlap(setup, results[0]),
         ),
         "left_out": list(left_out),
         "interrupted": interrupted,

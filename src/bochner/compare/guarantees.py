@@ -30,6 +30,7 @@ from bochner.models.preparation import make_preparation
 
 DELTA = 0.05
 _OTHERS = 0.25  # of the rows: for scaler and gamma
+_FIRST_MODEL = "of the first split's model (fit trains another one on all rows)"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ def kernel_residual(feature_map: Any, evidence: Evidence) -> Guarantee:
         ("independent rows that took no part in the fit",),
         observed=float(r.mean()),
         details={"bound on the mean squared error of the kernel": value**2},
-        scope="of a new row, what its features leave out of the kernel's 1 on average,",
+        scope="of a new row, what the features of the first split's map leave out of the kernel's "
+        "1 on average,",
+        each=True,
     )
 
 
@@ -140,8 +143,9 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     return replace(
         found,
         sample=f"{len(rows)} rows, with columns scaled by {len(others)} others",
-        scope=f"{found.scope}, of a kernel with these settings and not of the classifier,",
+        scope=f"{found.scope}, for a map with the first split's settings and not for the model,",
         assumptions=("independent rows of one distribution",),
+        each=True,
     )
 
 
@@ -165,6 +169,7 @@ def error_rate(errors: int, n_test: int, n_certified: int) -> Guarantee:
         ("independent rows",),
         observed=errors / n_test,
         details={"errors": errors},
+        scope=f"on new rows, {_FIRST_MODEL},",
         together=n_certified,
         percent=True,
     )
@@ -188,7 +193,7 @@ def balanced_error(class_errors: Sequence[Sequence[int]], n_certified: int) -> G
         ("independent rows",),
         details={"rows of the smallest class": min(n for _, n in class_errors)},
         uninformative=1 - 1 / len(class_errors),
-        scope="on new rows, the mean of the classes' error rates,",
+        scope=f"on new rows, the mean of the classes' error rates, {_FIRST_MODEL},",
         together=n_certified,
         percent=True,
     )

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.random import sample_without_replacement
 
-from bochner.engine.places import cast, convert, is_dask, is_host, namespace, to_numpy, wide_dtype
+from bochner.engine.places import (
+    cast,
+    convert,
+    dense,
+    float_dtype,
+    is_dask,
+    is_host,
+    namespace,
+    to_numpy,
+    wide_dtype,
+)
 from bochner.engine.rowwise import (
     columns_in_one_block,
     reduce_rows,
@@ -104,6 +114,52 @@ def rows_at(X: Any, index: NDArray[np.intp]) -> Any:
         return X[index]
     xp = namespace(X)
     return xp.take(X, convert(index, X, xp.int64), axis=0)
+
+
+def keep_rows(X: Any, index: NDArray[np.intp]) -> Any:
+    """The rows `index`, in increasing order, where `X` is; those of a dask array stay there."""
+    return X[index] if is_dask(X) else rows_at(X, index)
+
+
+def are_rows(
+    X: Any, labels: NDArray[Any], points: Any, of_points: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Which of the `points` (host) are rows of `X` with the same label, to the last digit."""
+    shared = {"points": points.astype(float_dtype(X)), "of_points": of_points}
+    found: NDArray[np.bool_] = reduce_rows(
+        _are_rows, X, labels, merge=np.logical_or, shared=shared
+    )
+    return found
+
+
+def _are_rows(X: Any, labels: Any, points: Any, of_points: Any) -> NDArray[np.bool_]:
+    direction = RandomState(0).standard_normal(
+        X.shape[1]
+    )  # equal rows have equal products with it
+    keys, wanted = _products(X, direction), _products(points, direction)
+    order = np.argsort(keys)
+    rounding = 1e-9 * np.abs(wanted)
+    first = np.searchsorted(keys, wanted - rounding, sorter=order)
+    last = np.searchsorted(keys, wanted + rounding, side="right", sorter=order)
+    found = np.zeros(len(wanted), bool)
+    for index in np.flatnonzero(first < last):
+        near = order[first[index] : last[index]]
+        near = near[labels[near] == of_points[index]][:16]
+        if near.size:
+            same = dense(take_rows(X, near)) == dense(points[index : index + 1])
+            found[index] = same.all(axis=1).any()
+    return found
+
+
+def _products(X: Any, direction: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``X @ direction`` in float64, a batch of rows at a time."""
+    if is_host(X):
+        parts = [X[rows] @ direction for rows in row_slices(X.shape[0], _BATCH)]
+    else:
+        there, wide = convert(direction, X, wide_dtype(X)), wide_dtype(X)
+        batches = row_slices(X.shape[0], _BATCH)
+        parts = [to_numpy(cast(X[rows, :], wide) @ there) for rows in batches]
+    return np.concatenate([np.empty(0), *parts])
 
 
 def take_part(

@@ -8,6 +8,10 @@ pairs of different rows. Written with Fourier sums (their Propositions 7 and 8) 
 
     L(w) = \frac12 - \frac{\sum_k s_k |F_k(w)|^2 - \sum_i \lambda_{ii}}{2 n (n - 1)}.
 
+What the posteriors weigh by is the fraction without the 2, the *agreement*, of the centred
+similarity of :mod:`bochner.targets`:
+:math:`\sum_k s_k |F_k|^2 \propto \sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`.
+
 With sample weights, :math:`\lambda_{ij}` is multiplied by :math:`\omega_i \omega_j` and
 :math:`n (n - 1)` becomes :math:`(\sum \omega)^2 - \sum \omega^2`.
 """
@@ -19,10 +23,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
 
 from bochner import engine
 from bochner.engine.places import to_numpy
-from bochner.targets import Target
+from bochner.engine.summaries import keep_rows
+from bochner.targets import Target, spread_of, unit_of
 
 Float = NDArray[np.float64]
 
@@ -31,60 +37,78 @@ Float = NDArray[np.float64]
 class AlignmentSums:
     """All that the losses need to know of the rows: additive, so that rows may come in parts.
 
+    Numbers are divided by `unit` and less the `offset` before anything is summed.
+
     Attributes
     ----------
     target : Target
         What the labels are.
     sums : complex array of shape (N, target.n_sums)
-        Fourier sums of the raw label columns, numbers less the `offset`.
+        Fourier sums of the target's ``sum_columns``.
     n_rows : int
         Rows seen.
     moments : array of shape (5,)
         Sums over rows of ``w, w^2, w y, w^2 y, w^2 y^2`` with sample weights ``w`` (the last
         three for regression only).
+    by_class : array of shape (2, n_classes)
+        Sums of ``w`` and ``w^2`` over the rows of each class (none for regression).
     extremes : (float, float)
         Smallest and largest ``y`` (regression only).
-    offset : float
-        What is subtracted from numbers before anything is summed: sums of numbers far from zero
-        would lose the digits in which these differ. Any value near them will do.
+    offset, unit : float
+        Sums of numbers far from zero would lose the digits in which these differ, squares of
+        large ones overflow. Any values near them and of their size will do.
     """
 
     target: Target
     sums: NDArray[np.complex128]
     n_rows: int
     moments: Float
+    by_class: Float
     extremes: tuple[float, float] = (np.inf, -np.inf)
     offset: float = 0.0
+    unit: float = 1.0
 
     @classmethod
     def empty(cls, target: Target, n_frequencies: int, y: Any) -> AlignmentSums:
-        """No sums yet, with the offset that suits the first labels `y`."""
+        """No sums yet, with the offset and the unit that suit the first labels `y`."""
         zeros = np.zeros((n_frequencies, target.n_sums), np.complex128)
-        offset = float(np.mean(np.asarray(y, np.float64))) if target.classes is None else 0.0
-        return cls(target, zeros, 0, np.zeros(5), offset=offset)
+        if target.classes is not None:
+            return cls(target, zeros, 0, np.zeros(5), np.zeros((2, target.n_sums)))
+        numbers = np.asarray(y, np.float64)
+        unit = unit_of(numbers)
+        offset = float(np.mean(numbers / unit))
+        return cls(target, zeros, 0, np.zeros(5), np.zeros((2, 0)), offset=offset, unit=unit)
 
     def columns(self, y: Any) -> Float:
-        """The raw columns of labels, with numbers less the offset."""
-        columns = self.target.raw_columns(y)
+        """The columns to sum, numbers in units and less the offset."""
+        columns = self.target.sum_columns(y)
         if self.target.classes is None:
-            columns[:, 0] -= self.offset
+            columns[:, 0] = columns[:, 0] / self.unit - self.offset
         return columns
 
     def add(self, sums: NDArray[np.complex128], y: Any, weights: Float | None) -> AlignmentSums:
-        """With the sums of more rows, whose labels are `y`."""
-        n = len(y)
-        w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-        values = np.zeros(n) if self.target.classes is not None else self.columns(y)[:, 0]
-        with np.errstate(over="ignore", invalid="ignore"):  # of weights that `losses` refuses
+        """With the sums of more rows, whose labels are `y`; those of weight 0 do not count."""
+        w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+        columns, numbers = self.columns(y), self.target.classes is None
+        values = columns[:, 0] if numbers else np.zeros(len(y))
+        with np.errstate(over="ignore", invalid="ignore"):  # of what `agreement` refuses
             moments = [w.sum(), w @ w, w @ values, w @ (w * values), w @ (w * values**2)]
+            by_class = np.zeros((2, 0)) if numbers else np.stack([w, w**2]) @ columns
         low, high = self.extremes
+        present = values[w > 0]
         return replace(
             self,
             sums=self.sums + sums,
-            n_rows=self.n_rows + n,
+            n_rows=self.n_rows + len(present),
             moments=self.moments + moments,
-            extremes=(values.min(initial=low), values.max(initial=high)),
+            by_class=self.by_class + by_class,
+            extremes=(present.min(initial=low), present.max(initial=high)),
         )
+
+    @property
+    def shares(self) -> Float:
+        """The share of each class in the rows, by their weights."""
+        return np.asarray(self.by_class[0] / self.by_class[0].sum())
 
     def _regression_scale(self) -> tuple[float, float]:
         w, _, wy, _, _ = self.moments
@@ -99,21 +123,29 @@ class AlignmentSums:
         F = self.sums
         if self.target.classes is None:
             mean, largest = self._regression_scale()
-            return np.abs(F[:, 0] - mean * F[:, 1]) ** 2 / largest**2
-        if F.shape[1] == 1:
-            return np.abs(F[:, 0]) ** 2
+            return (np.abs(F[:, 0] - mean * F[:, 1]) / largest) ** 2
         return 2 * (np.abs(F) ** 2).sum(axis=1) - np.abs(F.sum(axis=1)) ** 2
 
     def self_similarity(self) -> float:
         """``sum_i lambda_ii``."""
         _, w2, _, w2y, w2yy = self.moments
-        if self.target.classes is not None:
-            return float(w2)
-        mean, largest = self._regression_scale()
-        return float(w2yy - 2 * mean * w2y + mean**2 * w2) / largest**2
+        if self.target.classes is None:
+            mean, largest = self._regression_scale()
+            return float(w2yy - 2 * mean * w2y + mean**2 * w2) / largest**2
+        return float(w2)
+
+    def _centred(self) -> Float:
+        """``sum_c |F_c - pi_c F_all|^2`` less what it would be for labels in random order."""
+        if np.count_nonzero(self.by_class[0]) == 1:
+            return np.zeros(len(self.sums))  # one class so far
+        pi, total = self.shares, self.sums.sum(axis=1)
+        own = self.by_class[1] @ (1 - 2 * pi + pi @ pi)
+        chance = own * (1 - np.abs(total / self.moments[0]) ** 2)
+        squares = (np.abs(self.sums - np.outer(total, pi)) ** 2).sum(axis=1)
+        return np.asarray((squares - chance) / spread_of(pi))
 
     def losses(self) -> Float:
-        """The alignment loss of every frequency, in [0, 1]; 1/2 is what a useless one has.
+        """The alignment loss of every frequency, in [0, 1].
 
         Examples
         --------
@@ -122,6 +154,13 @@ class AlignmentSums:
         >>> X, y = np.array([[0.0], [np.pi]]), [0, 1]        # cos(w (x - x')) = -1 at w = 1
         >>> alignment_sums(X, y, np.array([[0.0, 1.0]])).losses()
         array([1., 0.])
+        """
+        return 0.5 - self.agreement() / 2
+
+    def agreement(self, *, centred: bool = False) -> Float:
+        """The mean over pairs of ``lambda_ij cos<w, x_i - x_j>`` for every frequency.
+
+        The centred one is 0 on average for labels in random order.
         """
         w, w2 = map(float, self.moments[:2])
         pairs = w * w - w2
@@ -132,7 +171,11 @@ class AlignmentSums:
                 "the alignment loss needs at least two rows whose sample_weight is above zero, of "
                 f"a size that can be squared; the weights of {self.n_rows} rows sum to {w:g}."
             )
-        return 0.5 - (self.similarity_sums() - self.self_similarity()) / (2 * pairs)
+        if not np.isfinite(self.moments).all():
+            raise ValueError("y holds numbers whose squares do not fit in float64; scale them.")
+        if centred and self.target.classes is not None:
+            return self._centred() / pairs
+        return (self.similarity_sums() - self.self_similarity()) / pairs
 
 
 def alignment_sums(
@@ -157,6 +200,24 @@ def label_sums(
     if weights is not None:
         columns = columns * np.asarray(weights)[:, None]
     return to_numpy(engine.fourier_sums(X, W, columns, **options))
+
+
+def rows_with_weight(X: Any, y: Any, sample_weight: Any, least: int) -> tuple[Any, Any, Any]:
+    """Rows, labels and weights without the rows of weight 0; `least` must be left."""
+    if sample_weight is None:
+        return X, y, None
+    weights = _check_sample_weight(
+        sample_weight, y, ensure_non_negative=True, allow_all_zero_weights=True
+    )
+    kept = np.flatnonzero(weights)
+    if len(kept) < least:
+        raise ValueError(
+            "the alignment loss needs at least two rows whose sample_weight is above zero, got "
+            f"{len(kept)} of {len(y)}."
+        )
+    if len(kept) == len(y):
+        return X, y, weights
+    return keep_rows(X, kept), y[kept], weights[kept]
 
 
 def landmark_losses(

@@ -15,6 +15,7 @@ from bochner.guarantees.guarantee import ConditionsNotMet
 from bochner.kernels import SpectralKernel, StandardKernel, kernel_object
 
 GAMMA_RULES = ("scale", "median")
+MOST = 2**31 - 1  # of anything that is counted: more would not fit in any memory
 
 # What the parameters accept that maps over frequencies share. Names of kernels are looked up when
 # a kernel is needed, so that one may be registered later.

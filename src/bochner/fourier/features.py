@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bochner import engine
 from bochner.base import FeatureMap, n_pairs
 from bochner.engine.places import float_dtype
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.fourier.sampling import SAMPLINGS, Sampling, draw_frequencies
 from bochner.kernels import SpectralKernel
 
@@ -114,7 +114,7 @@ class FourierFeatures(FeatureMap):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "sampling": [StrOptions(set(SAMPLINGS))],
         "paired": ["boolean"],
     }

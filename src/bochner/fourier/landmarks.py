@@ -28,9 +28,9 @@ from bochner.engine.places import (
     zeros,
 )
 from bochner.engine.rowwise import concat_columns, map_rows
-from bochner.engine.summaries import take_rows
+from bochner.engine.summaries import are_rows, take_rows
 from bochner.fourier.alignment import landmark_losses
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.posterior import gibbs_posterior
 from bochner.guarantees.alignment import tightest_landmark_bounds
@@ -64,7 +64,8 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         rows between 0 and 1 (rounded up).
     landmarks : {"kmeans", "random"} or array or (array, labels), default="kmeans"
         Centroids of k-means within each class, rows at random, or your own points; these need
-        labels when the posterior is learned, and their number replaces `n_components`.
+        labels when the posterior is learned, and their number replaces `n_components`. Points
+        that are rows with their label count as such: they are not paired with themselves.
     posterior : {"kl"} or None, default="kl"
         The learned posterior, or the plain kernel.
     beta : float, default=1.0
@@ -128,7 +129,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         "landmarks": [StrOptions({"kmeans", "random"}), "array-like", "sparse matrix", tuple],
         "posterior": [StrOptions({"kl"}), None],
         "beta": [Interval(Real, 0, None, closed="neither")],
-        "n_frequencies": [Interval(Integral, 1, None, closed="left")],
+        "n_frequencies": [Interval(Integral, 1, MOST, closed="both")],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
 
@@ -248,7 +249,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         Returns
         -------
         list of Guarantee
-            One for each landmark.
+            One for each landmark. A similarity without relation to the labels may have a loss of
+            ``min(share, 1 - share)`` for the share of the landmark's class: only less says
+            anything.
         """
         check_is_fitted(self)
         if self._coefficients is None:
@@ -259,9 +262,14 @@ class LandmarkSimilarities(SupervisedFeatureMap):
                 "landmarks='random' or points of your own."
             )
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
-        m = landmark_pairs(self._n_rows, in_sample=bool(self.in_sample_.all()))
+        m = landmark_pairs(self._n_rows, in_sample=bool(self.in_sample_.any()))
         return tightest_landmark_bounds(
-            self.posterior_, np.clip(self.losses_, 0, 1), m, delta, n_settings=n_settings
+            self.posterior_,
+            np.clip(self.losses_, 0, 1),
+            m,
+            delta,
+            n_settings=n_settings,
+            shares=self._shares,
         )
 
     @property
@@ -281,15 +289,17 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         if isinstance(self.landmarks, str) and self.landmarks == "random":
             index = random_state.choice(len(y), self._count(len(y)), replace=False)
             index = index[np.argsort(y[index], kind="stable")]
-            points, labels, inside = take_rows(X, index), y[index], True
+            points, labels = take_rows(X, index), y[index]
+            inside = np.ones(len(index), bool)
         elif isinstance(self.landmarks, str):
             points, labels = _centroids(X, y, target, self._count(len(y)), random_state)
-            inside = False
+            inside = np.zeros(len(labels), bool)
         else:
             points, labels = self._given(target)
-            inside = False
-        self.landmarks_, self.landmark_labels_ = points, labels
-        self.in_sample_ = np.full(points.shape[0], inside)
+            inside = np.zeros(points.shape[0], bool)
+            if labels is not None:
+                inside = are_rows(X, y, points, labels)
+        self.landmarks_, self.landmark_labels_, self.in_sample_ = points, labels, inside
 
     def _given(self, target: Target) -> tuple[Any, Any]:
         given = self.landmarks
@@ -341,6 +351,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
         )
         self._at_landmark = at_landmark
+        if target.classes is not None:
+            counts = np.bincount(target.indices(y), minlength=len(target.classes))
+            self._shares = counts[target.indices(self.landmark_labels_)] / len(y)
         self._weigh()
 
     def _weigh(self) -> Self:

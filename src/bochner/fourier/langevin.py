@@ -9,6 +9,9 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from bochner import engine
+from bochner.engine.places import to_numpy
+
 Float = NDArray[np.float64]
 Potential = Callable[[Any], tuple[Any, Any]]
 
@@ -61,3 +64,40 @@ def sample_tilted_gaussian(
         if after_step():
             return z, acceptance[: k + 1]
     return z, acceptance
+
+
+def sample_frequencies(
+    X: Any,
+    A: Float,
+    signs: Float,
+    n_chains: int,
+    *,
+    beta: float,
+    spread: float,
+    dtype: Any,
+    n_steps: int,
+    random_state: RandomState,
+    after_step: Callable[[], bool | None],
+    **options: Any,
+) -> NDArray[Any]:
+    r"""Draws from :math:`p(w) e^{\beta \sqrt n S(w) / 2}`, one per column.
+
+    The prior `p` is Gaussian with standard deviation `spread`, and `S` the agreement with the
+    labels whose similarity the columns `A` and `signs` make up.
+    """
+    n_rows = len(A)
+
+    def potential(z: Any) -> tuple[Any, Any]:
+        W = (spread * z).astype(dtype)
+        v, slope = engine.potential_and_gradient(X, W, A / n_rows, signs=signs, **options)
+        return to_numpy(v), spread * to_numpy(slope)
+
+    points, _ = sample_tilted_gaussian(
+        potential,
+        (X.shape[1], n_chains),
+        strength=beta * np.sqrt(n_rows) * n_rows / (2 * (n_rows - 1)),
+        n_steps=n_steps,
+        random_state=random_state,
+        after_step=after_step,
+    )
+    return (spread * points).astype(dtype)

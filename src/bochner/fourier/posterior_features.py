@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,17 +15,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
-from bochner.engine.places import float_dtype, to_numpy
+from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import with_known_lengths
 from bochner.engine.summaries import take_part
-from bochner.fourier.alignment import AlignmentSums, label_sums
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, check_honest, resolve_kernel
+from bochner.fourier.alignment import AlignmentSums, label_sums, rows_with_weight
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
-from bochner.fourier.langevin import sample_tilted_gaussian
+from bochner.fourier.langevin import sample_frequencies
 from bochner.fourier.posterior import (
     draw_with_replacement,
     draw_without_replacement,
@@ -53,15 +54,15 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     r"""Fourier features drawn from a posterior learned from the labels.
 
     The kernel's Fourier transform is a prior over cosines. From it come `n_candidates`
-    frequencies; each has an alignment loss :math:`L_m`, the share of pairs of rows whose labels
-    its cosine gets wrong, computed for all of them in one pass. The posterior is
-    :math:`Q_m \propto e^{-\beta \sqrt n L_m}` (``divergence="kl"``; the paper's PBRFF) or the
-    weights of least loss within a chi-square distance `rho` of the prior
+    frequencies; each has a score :math:`S_m`, how well its cosine agrees with the similarity of
+    labels over all pairs of rows, computed for all of them in one pass. The posterior is
+    :math:`Q_m \propto e^{\beta \sqrt n S_m / 2}` (``divergence="kl"``; the paper's PBRFF) or the
+    weights of largest score within a chi-square distance `rho` of the prior
     (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as LKRF). ``n_components / 2`` of
     the candidates are drawn from it, and become cosines and sines.
 
-    It helps most with few features: on MNIST 4 against 9, ten learned frequencies do what
-    fifty random ones do. With thousands of features the difference is small.
+    On MNIST 4 against 9 ten learned frequencies do what fifty random ones do. That is two classes
+    along few directions; elsewhere expect less, and with thousands of features little.
 
     Parameters
     ----------
@@ -89,6 +90,13 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Much better with ten features or fewer; it carries no guarantee. The rows of a dask array
         come to the host, as many as fit in `memory_budget` (None: one gigabyte), a random sample
         if there are more.
+    score : {"centred", "alignment"}, default="centred"
+        What the posterior is learned from. ``"alignment"`` is the paper's: labels are similar by
+        +1 or -1. With many or unequal classes its mean over pairs is not 0, and the sum over all
+        rows decides. ``"centred"`` takes the shares of the classes off:
+        :math:`\sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`, less what labels in random order have,
+        and scaled so that these spread alike for any number of classes. For two equal classes
+        both differ by less than that; for numbers they are the same.
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is.
     kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
@@ -102,9 +110,14 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     weights_ : ndarray of shape (n_frequencies,)
         Their weights in the kernel, summing to one.
     losses_ : ndarray of shape (n_candidates,)
-        Alignment loss of every candidate; an uninformative one has 1/2. (Candidates only.)
+        Alignment loss of every candidate, which the guarantees are about. (Candidates only.)
+    scores_ : ndarray of shape (n_candidates,)
+        What the posterior is learned from, by `score`; ``1 - 2 losses_`` for ``"alignment"``.
+        (Candidates only.)
     posterior_ : ndarray of shape (n_candidates,)
         Posterior weight of every candidate. (Candidates only.)
+    drawn_ : ndarray of shape (n_frequencies,)
+        Which candidates were drawn. (Candidates only.)
     kernel_ : kernel object
         The prior kernel.
     classes_ : ndarray or None
@@ -117,8 +130,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     Notes
     -----
-    The guarantee of :meth:`bound` is about the alignment loss of the kernel, not about the error
-    of a classifier that uses it.
+    The guarantee of :meth:`bound` is about the alignment loss of the kernel of :meth:`transform`,
+    not about the error of a classifier that uses it.
 
     Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of every
     block of candidates (64 MB of frequencies), or of every step of the chains, which they may end.
@@ -150,9 +163,10 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "beta": [Interval(Real, 0, None, closed="neither")],
         "rho": [Interval(Real, 0, None, closed="left")],
         "mu": [Interval(Real, 1, None, closed="neither")],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "n_candidates": [Interval(Integral, 1, MOST, closed="both")],
         "draw": [StrOptions({"without_replacement", "with_replacement", "heaviest"})],
         "support": [StrOptions({"candidates", "continuous"})],
+        "score": [StrOptions({"centred", "alignment"})],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
 
@@ -171,6 +185,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             "without_replacement"
         ),
         support: Literal["candidates", "continuous"] = "candidates",
+        score: Literal["centred", "alignment"] = "centred",
         target: TargetKind = "auto",
         kernel: str | SpectralKernel = "gaussian",
         gamma: float | str = "scale",
@@ -186,6 +201,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self.n_candidates = n_candidates
         self.draw = draw
         self.support = support
+        self.score = score
         self.target = target
         self.kernel = kernel
         self.gamma = gamma
@@ -205,20 +221,22 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         y : array-like of shape (n,)
             Classes or numbers.
         sample_weight : array-like of shape (n,), optional
-            Weight of each row in the alignment loss.
+            Weight of each row in losses and scores. Rows of weight 0 are left out altogether.
 
         Returns
         -------
         self
         """
         X, y, target = self._validate_labelled(X, y)
-        self._begin(X, y, target)
         if self.support == "continuous":
             if sample_weight is not None:
                 raise ValueError("sample_weight needs support='candidates'.")
+            self._begin(X, y, target)
             self._sample_continuous(X, y)
             return self
-        self._add_rows(X, y, sample_weight)
+        X, y, weights = rows_with_weight(X, y, sample_weight, least=2)
+        self._begin(X, y, Target.of(y, self.target))
+        self._add_rows(X, y, weights)
         return self._choose()
 
     @available_if(_has_candidates)  # type: ignore[untyped-decorator]
@@ -244,10 +262,12 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         first = not hasattr(self, "_sums")
         X = with_known_lengths(self._validate_rows(X, reset=first))
         y = check_labels(y, X.shape[0])
+        X, y, weights = rows_with_weight(X, y, sample_weight, least=2 * first)
         if first:
             labels = y if classes is None else np.unique(np.asarray(classes))
             self._begin(X, y, Target.of(labels, self.target))
-        self._add_rows(X, y, sample_weight)
+        if len(y):
+            self._add_rows(X, y, weights)
         return self._choose()
 
     @available_if(_has_candidates)  # type: ignore[untyped-decorator]
@@ -257,7 +277,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Parameters
         ----------
         **changes
-            New values for `n_components`, `divergence`, `beta`, `rho`, `mu` or `draw`.
+            New values for `n_components`, `divergence`, `beta`, `rho`, `mu`, `draw` or `score`.
 
         Returns
         -------
@@ -265,7 +285,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             A fitted copy; this one is unchanged. Costs O(n_candidates).
         """
         check_is_fitted(self, "losses_")
-        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw"}
+        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw", "score"}
         if not set(changes) <= allowed:
             wrong = sorted(set(changes) - allowed)[0]
             raise ValueError(
@@ -280,10 +300,11 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         return engine.features(X, self.frequencies_, scale=scale, **self._engine_options())
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
-        """A guarantee on the alignment loss of the learned kernel, on new pairs of rows.
+        """A guarantee on the alignment loss of the map's own kernel, on new pairs of rows.
 
-        With probability ``1 - delta`` over the rows. It holds for all posteriors at once, so
-        that `beta` and `rho` may have been tuned on the same rows for free; it assumes that
+        The kernel of :meth:`transform`: the drawn frequencies with their weights. With
+        probability ``1 - delta`` over the rows it holds for all draws and all posteriors at once,
+        so that `beta` and `rho` may have been tuned on the same rows for free; it assumes that
         `gamma`, and any scaling of the columns, were fixed without them.
 
         Parameters
@@ -296,8 +317,35 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Returns
         -------
         Guarantee
-            Of the alignment loss; an uninformative kernel has 1/2.
+            Of the alignment loss. The divergence is ``ln(n_candidates / D)`` for `D` frequencies
+            of equal weight; a kernel without relation to the labels may have
+            ``min(1/2, 1 - sum of squared class shares)``, so that only less says anything.
         """
+        self._check_certifiable()
+        own = np.zeros_like(self.losses_)
+        own[self.drawn_] = self.weights_
+        return self._certify(own, "of the map's own kernel", delta, n_settings)
+
+    def posterior_bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
+        """A guarantee on the posterior's kernel, which is *not* the one of :meth:`transform`.
+
+        All candidates with their posterior weights: the kernel that the paper's theorems are
+        about. The drawn frequencies may have a larger loss; :meth:`bound` is about them.
+
+        Parameters
+        ----------
+        delta, n_settings : see :meth:`bound`
+
+        Returns
+        -------
+        Guarantee
+            Of the alignment loss.
+        """
+        self._check_certifiable()
+        scope = "of the posterior's kernel over all candidates"
+        return self._certify(self.posterior_, scope, delta, n_settings)
+
+    def _check_certifiable(self) -> None:
         check_is_fitted(self)
         if self.support == "continuous":
             raise ConditionsNotMet(
@@ -306,8 +354,17 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         if self._weighted:
             raise ConditionsNotMet("there is no bound for a fit with sample_weight.")
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
-        losses, n_rows = np.clip(self.losses_, 0, 1), self._sums.n_rows
-        return tightest_global_bound(self.posterior_, losses, n_rows, delta, n_settings=n_settings)
+
+    def _certify(self, weights: Any, scope: str, delta: float, n_settings: int) -> Guarantee:
+        found = tightest_global_bound(
+            weights,
+            np.clip(self.losses_, 0, 1),
+            self._sums.n_rows,
+            delta,
+            n_settings=n_settings,
+            shares=self._sums.shares,
+        )
+        return replace(found, scope=f"{scope} {found.scope}")
 
     @property
     def _n_features_out(self) -> int:
@@ -337,11 +394,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             self._sums = AlignmentSums.empty(target, self.n_candidates, y)
             self._weighted = False
 
-    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
-            self._weighted = True
+    def _add_rows(self, X: Any, y: Any, weights: Any) -> None:
+        self._weighted |= weights is not None
         context = self._init_callback_context(max_subtasks=self._candidates.n_blocks)
         context.call_on_fit_task_begin(estimator=self)
         parts = []
@@ -354,12 +408,14 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     def _choose(self) -> Self:
         n, n_rows = self._n_frequencies(), self._sums.n_rows
+        self.scores_ = self._sums.agreement(centred=self.score == "centred")
+        losses = 0.5 - self.scores_ / 2
         if self.divergence == "kl":
-            self.posterior_ = gibbs_posterior(self.losses_, self.beta, n_rows)
-            logarithms = gibbs_log_weights(self.losses_, self.beta, n_rows)
+            self.posterior_ = gibbs_posterior(losses, self.beta, n_rows)
+            logarithms = gibbs_log_weights(losses, self.beta, n_rows)
         else:
-            self.posterior_ = power_posterior(self.losses_, self.rho * len(self.losses_), self.mu)
-            logarithms = power_log_weights(self.posterior_, self.losses_)
+            self.posterior_ = power_posterior(losses, self.rho * len(losses), self.mu)
+            logarithms = power_log_weights(self.posterior_, losses)
         random_state = np.random.RandomState(self._draw_seed)
         if self.draw == "without_replacement":
             index = draw_without_replacement(logarithms, n, random_state)
@@ -368,6 +424,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             index, weights = draw_with_replacement(self.posterior_, n, random_state)
         else:
             index, weights = heaviest(self.posterior_, n)
+        self.drawn_ = index
         self.frequencies_ = self._candidates.take(index, self._dtype)
         self.weights_ = weights
         return self
@@ -387,27 +444,23 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             )
         random_state = np.random.RandomState(self._draw_seed)
         X, y = take_part(X, y, random_state, memory_budget=self.memory_budget)
-        n_rows, n = len(y), self._n_frequencies()
-        A, signs = Target(self.classes_).columns_and_signs(y)
-        spread = np.sqrt(2 * self.kernel_.width)
-        options = {"signs": signs, **self._engine_options()}
-
-        def potential(z: Any) -> tuple[Any, Any]:
-            W = (spread * z).astype(self._dtype)
-            v, slope = engine.potential_and_gradient(X, W, A / n_rows, **options)
-            return to_numpy(v), spread * to_numpy(slope)
-
+        n = self._n_frequencies()
+        A, signs = Target(self.classes_).columns_and_signs(y, centred=self.score == "centred")
         context = self._init_callback_context(max_subtasks=_STEPS)
         context.call_on_fit_task_begin(estimator=self)
-        strength = self.beta * np.sqrt(n_rows) * n_rows / (2 * (n_rows - 1))
-        points, _ = sample_tilted_gaussian(
-            potential,
-            (self.n_features_in_, max(_CHAINS, n)),
-            strength=strength,
+        chains = sample_frequencies(
+            X,
+            A,
+            signs,
+            max(_CHAINS, n),
+            beta=self.beta,
+            spread=np.sqrt(2 * self.kernel_.width),
+            dtype=self._dtype,
             n_steps=_STEPS,
             random_state=random_state,
             after_step=lambda: subtask_done(context, self, "step"),
+            **self._engine_options(),
         )
         context.call_on_fit_task_end(estimator=self)
-        self.frequencies_ = (spread * points[:, :n]).astype(self._dtype)
+        self.frequencies_ = chains[:, :n]
         self.weights_ = np.full(n, 1 / n)

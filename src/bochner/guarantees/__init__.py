@@ -20,7 +20,11 @@ What is to be reported comes as a :class:`Guarantee`; where its conditions are s
 :class:`ConditionsNotMet` is raised.
 """
 
-from bochner.guarantees.alignment import tightest_global_bound, tightest_landmark_bounds
+from bochner.guarantees.alignment import (
+    tightest_global_bound,
+    tightest_landmark_bounds,
+    uninformative_loss,
+)
 from bochner.guarantees.comparison import Approximation, Comparison, compare_approximations
 from bochner.guarantees.concentration import (
     chernoff_bound,
@@ -106,6 +110,7 @@ __all__ = [
     "theorem_4",
     "tightest_global_bound",
     "tightest_landmark_bounds",
+    "uninformative_loss",
     "variance_bound",
     "wave_norm",
 ]

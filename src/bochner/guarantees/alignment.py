@@ -2,10 +2,12 @@ r"""The bounds to report on the alignment loss of a learned kernel, and when the
 
 The alignment loss of a kernel `k` is the average over two independent examples of
 :math:`(1 - \lambda(y, y') k(x, x')) / 2`, where the similarity :math:`\lambda` of the labels lies
-in [-1, 1]. It is 0 for a perfect kernel and 1/2 for an uninformative one, so a bound of 1/2 or
-more says nothing. A kernel learned as a distribution `Q` over `N` candidate frequencies has the
-loss :math:`\sum_m Q_m L(w_m)`, and what follows bounds it from the empirical losses, seen on `n`
-rows, and a divergence of `Q` from the uniform distribution.
+in [-1, 1]. It is 0 for a perfect kernel. One that knows nothing of the labels has at least
+:math:`\min(1/2, 1 - \sum_c \pi_c^2)` for classes of shares :math:`\pi_c`
+(:func:`uninformative_loss`), so a bound of that or more says nothing. A kernel learned as a
+distribution `Q` over `N` candidate frequencies has the loss :math:`\sum_m Q_m L(w_m)`, and what
+follows bounds it from the empirical losses, seen on `n` rows, and a divergence of `Q` from the
+uniform distribution.
 
 The bounds are those of Letarte, Morvant and Germain (2019), "Pseudo-Bayesian learning with
 kernel Fourier transform as prior", and sharper ones. Two kinds of loss are bounded:
@@ -38,6 +40,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bochner.guarantees.checks import (
@@ -60,12 +63,42 @@ _alignment_loss = partial(
         "independent rows of one distribution",
         "candidates, gamma and scaling of the columns that were fixed without them",
     ),
-    uninformative=0.5,
 )
 
 
+def uninformative_loss(shares: ArrayLike) -> float:
+    r"""The least alignment loss that a kernel without any relation to the labels can have.
+
+    .. math:: \min \Bigl( \tfrac12, 1 - \sum_c \pi_c^2 \Bigr)
+
+    If the labels are independent of the rows, the loss is
+    :math:`(1 - \mathbb{E} \lambda \, \mathbb{E} k) / 2` with
+    :math:`\mathbb{E} \lambda = 2 \sum_c \pi_c^2 - 1`, and the mean of a positive definite kernel
+    of diagonal 1 lies in [0, 1]: the constant 1 is best for unequal classes, 0 for many.
+
+    Parameters
+    ----------
+    shares : array of shape (n_classes,)
+        The shares of the classes, which sum to 1.
+
+    Examples
+    --------
+    >>> from bochner.guarantees import uninformative_loss
+    >>> uninformative_loss([0.5, 0.5]), round(uninformative_loss([0.9, 0.1]), 3)
+    (0.5, 0.18)
+    """
+    pi = check_weights(shares)
+    return min(0.5, float(1 - pi @ pi))
+
+
 def tightest_global_bound(
-    weights: ArrayLike, losses: ArrayLike, n: int, delta: float, *, n_settings: int = 1
+    weights: ArrayLike,
+    losses: ArrayLike,
+    n: int,
+    delta: float,
+    *,
+    n_settings: int = 1,
+    shares: ArrayLike = (0.5, 0.5),
 ) -> Guarantee:
     r"""The bound to report for one kernel learned from all pairs: PAC-Bayes-kl.
 
@@ -93,6 +126,9 @@ def tightest_global_bound(
     n_settings : int, default=1
         How many settings (bandwidths, say), the one in use included, were compared on the same
         rows before this one was selected. They must have been listed before seeing the rows.
+    shares : array of shape (n_classes,), default=(0.5, 0.5)
+        The shares of the classes, for the level from which on the bound says nothing:
+        :func:`uninformative_loss`.
 
     Returns
     -------
@@ -119,6 +155,7 @@ def tightest_global_bound(
         sample=f"{n} rows",
         observed=loss,
         details={"divergence": kl},
+        uninformative=uninformative_loss(shares),
         scope="on new pairs of rows",
     )
 
@@ -131,6 +168,7 @@ def tightest_landmark_bounds(
     *,
     n_settings: int = 1,
     chosen_among: int | None = None,
+    shares: ArrayLike = 0.5,
 ) -> list[Guarantee]:
     r"""The bounds to report for one kernel per landmark, one each: PAC-Bayes-kl for all together.
 
@@ -156,6 +194,10 @@ def tightest_landmark_bounds(
         Give the number of rows here if the landmarks are rows chosen by looking at the rows or at
         their labels (as many of each class, say): then the price is paid for every possible
         choice, :math:`\ln n` in place of :math:`\ln n_L`. By default they were chosen blindly.
+    shares : float or array of shape (n_landmarks,), default=0.5
+        The share of each landmark's own class. A similarity without any relation to the labels,
+        of which all that is known is that it lies in [-1, 1], has a loss of at least
+        :math:`\min(\pi_l, 1 - \pi_l)`: from there on the bound says nothing.
 
     Examples
     --------
@@ -171,6 +213,7 @@ def tightest_landmark_bounds(
     share = check_delta(delta) / (max(events, 1) * check_count("n_settings", n_settings, 1))
     loss, kl = (Q * L).sum(axis=1), kl_to_uniform(Q)
     value = pac_bayes_kl(loss, kl, m, share)
+    own = np.broadcast_to(check_unit("shares", shares), loss.shape)
     return [
         _alignment_loss(
             value=float(v),
@@ -178,10 +221,11 @@ def tightest_landmark_bounds(
             sample=f"{m} pairs",
             observed=float(e),
             details={"divergence": float(k)},
+            uninformative=float(min(pi, 1 - pi)),
             scope="of its landmark and a new row",
             together=len(Q),
         )
-        for v, e, k in zip(value, loss, kl, strict=True)
+        for v, e, k, pi in zip(value, loss, kl, own, strict=True)
     ]
 
 

@@ -12,10 +12,16 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from bochner.guarantees.checks import check_count, check_delta
 from bochner.guarantees.kernel_error import (
     Kernel,
+    kernel_diagonal,
     mean_squared_kernel_error_bound,
     pairwise_error,
 )
-from bochner.guarantees.residuals import relative_gram_bound, residual_bound, residuals
+from bochner.guarantees.residuals import (
+    relative_gram_bound,
+    residual_bound,
+    residuals,
+    rounding_of,
+)
 from bochner.records.sections import aligned
 
 
@@ -99,7 +105,8 @@ def compare_approximations(
     residuals, which is far smaller for good features.
 
     Each bound holds by itself with probability ``1 - delta``, if the rows are independent and took
-    no part in fitting the maps; to report the best of `g` maps use ``delta / g``.
+    no part in fitting the maps; to report the best of `g` maps use ``delta / g``. Residuals are
+    about the map's own kernel: with another one, such as another gamma, the exact pairs show it.
 
     Parameters
     ----------
@@ -111,6 +118,11 @@ def compare_approximations(
         Held-out rows, at least 2; the cost grows with their square.
     delta : float, default=0.05
         Probability that one bound may fail.
+
+    Raises
+    ------
+    ConditionsNotMet
+        When a map with residuals is further from the kernel on a pair of rows than these allow.
 
     Examples
     --------
@@ -139,16 +151,17 @@ def _approximation(
     name: str, feature_map: Any, kernel: Kernel, X: Any, delta: float
 ) -> Approximation:
     features = np.asarray(feature_map.transform(X))
-    error, diagonal = pairwise_error(features, kernel, X)
-    limit = _largest_error(feature_map)
+    limit, lengths = _largest_error(feature_map), None
     certificates: dict[str, float] = {}
     if _nests(feature_map):
-        r, limit = residuals(features, diagonal), 1.0
+        r, limit = residuals(features, kernel_diagonal(kernel, X)), 1.0
+        lengths = np.sqrt(r + rounding_of(features))
         certificates = {
             "mean_residual": float(r.mean()),
             "residual_bound": residual_bound(r, delta),
             "relative_gram_bound": relative_gram_bound(features, r),
         }
+    error = pairwise_error(features, kernel, X, lengths)
     bound = None
     if limit is not None:
         bound = mean_squared_kernel_error_bound(error, len(features), delta, limit=limit)

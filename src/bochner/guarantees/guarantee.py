@@ -42,6 +42,8 @@ class Guarantee:
         Of what unseen data the quantity is.
     together : int, default=1
         How many such guarantees hold at once with that probability.
+    each : bool, default=False
+        Whether it is one of several that hold each by itself with that probability.
     percent : bool, default=False
         Whether the statement has the quantity in per cent.
 
@@ -68,6 +70,7 @@ class Guarantee:
     uninformative: float = 1.0
     scope: str = "on new rows"
     together: int = 1
+    each: bool = False
     percent: bool = False
 
     @property
@@ -79,7 +82,10 @@ class Guarantee:
     def statement(self) -> str:
         """All of it in words."""
         together = f" for all {self.together} at once" if self.together > 1 else ""
-        nothing = f"{100 * self.uninformative:g} %" if self.percent else f"{self.uninformative:g}"
+        together += " each" * self.each
+        nothing = f"{self.uninformative:.4g}"
+        if self.percent:
+            nothing = f"{100 * self.uninformative:.4g} %"
         verdict = ", which says nothing"
         if self.informative:
             # That a rate is below 1 needs no mention.

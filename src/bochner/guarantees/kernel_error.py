@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bochner.guarantees.checks import Float, check_above, check_count, check_delta
 from bochner.guarantees.divergences import inverse_binary_kl
+from bochner.guarantees.guarantee import ConditionsNotMet
 from bochner.guarantees.samples import effective_pairs
 
 Kernel = Callable[[Any, Any], Any]
@@ -51,7 +52,7 @@ def mean_squared_kernel_error(features: ArrayLike, kernel: Kernel, X: Any) -> fl
     >>> round(mean_squared_kernel_error(np.zeros((3, 1)), Gaussian(gamma=0.5), X), 4)
     0.2514
     """
-    return pairwise_error(features, kernel, X)[0]
+    return pairwise_error(features, kernel, X)
 
 
 def mean_squared_kernel_error_bound(
@@ -91,31 +92,54 @@ def mean_squared_kernel_error_bound(
     return top * float(inverse_binary_kl(estimate / top, budget))
 
 
-def pairwise_error(features: ArrayLike, kernel: Kernel, X: Any) -> tuple[float, Float]:
-    """Mean squared error over pairs of different rows, and the kernel's diagonal."""
+def pairwise_error(
+    features: ArrayLike, kernel: Kernel, X: Any, lengths: Float | None = None
+) -> float:
+    """Mean squared error over pairs of different rows.
+
+    What features that nest in the kernel leave out is itself a kernel, so that no error is larger
+    than the product of two rows' `lengths`, the roots of their residuals; where one is, it is
+    another kernel, and ConditionsNotMet is raised.
+    """
     features = _check_rows(features, X)
     n = check_count("the number of rows", len(features), 2)
-    total, diagonal = 0.0, np.empty(n)
+    total = 0.0
     for first, second in _blocks(n):
-        exact = np.asarray(kernel(X[first], X[second]), dtype=np.float64)
-        wanted = (first.stop - first.start, second.stop - second.start)
-        if exact.shape != wanted:
-            raise ValueError(
-                f"kernel(X, Y) must give an array of shape {wanted}, got {exact.shape}."
-            )
-        squares = (exact - features[first] @ features[second].T) ** 2
+        exact = _values(kernel, X[first], X[second])
+        errors = np.abs(exact - features[first] @ features[second].T)
         if first == second:
-            diagonal[first] = exact.diagonal()
-            np.fill_diagonal(squares, 0.0)
-            total += float(squares.sum())
-        else:
-            total += 2 * float(squares.sum())
-    return total / (n * (n - 1)), diagonal
+            np.fill_diagonal(errors, 0.0)
+        if lengths is not None and (errors > np.outer(lengths[first], lengths[second])).any():
+            raise ConditionsNotMet(
+                f"this kernel is not the one of the features: its values differ by up to "
+                f"{errors.max():.3g} from theirs, which is more than their residuals allow. They "
+                "do not nest in it."
+            )
+        total += (1 if first == second else 2) * float(np.square(errors).sum())
+    return total / (n * (n - 1))
+
+
+def kernel_diagonal(kernel: Kernel, X: Any) -> Float:
+    """``k(x, x)`` for every row."""
+    few = _slices(X.shape[0], 64)
+    return np.concatenate([_values(kernel, X[rows], X[rows]).diagonal() for rows in few])
+
+
+def _values(kernel: Kernel, X: Any, Y: Any) -> Float:
+    values = np.asarray(kernel(X, Y), dtype=np.float64)
+    wanted = (X.shape[0], Y.shape[0])
+    if values.shape != wanted:
+        raise ValueError(f"kernel(X, Y) must give an array of shape {wanted}, got {values.shape}.")
+    return values
+
+
+def _slices(n: int, height: int) -> list[slice]:
+    return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
 def _blocks(n: int) -> Iterator[tuple[slice, slice]]:
     """All pairs of blocks of rows, each once."""
-    slices = [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+    slices = _slices(n, _BLOCK)
     for index, first in enumerate(slices):
         for second in slices[index:]:
             yield first, second

@@ -15,8 +15,10 @@ features that do not nest is in :mod:`bochner.guarantees.kernel_error`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bochner.guarantees.checks import Float, check_above, check_delta, check_not_negative
 from bochner.guarantees.concentration import chernoff_bound, empirical_bernstein_bound
@@ -25,6 +27,11 @@ from bochner.guarantees.guarantee import ConditionsNotMet
 # How far below zero rounding may carry a residual, relative to the kernel's diagonal.
 _ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 _POWER_STEPS = 30
+
+
+def rounding_of(features: NDArray[Any]) -> float:
+    """How far rounding may carry squared lengths of features."""
+    return _ROUNDING.get(features.dtype, 1e-6)
 
 
 def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
@@ -61,7 +68,7 @@ def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
     limits = np.broadcast_to(np.asarray(diagonal, dtype=np.float64), len(array))
     if not (limits >= 0).all():
         raise ValueError(f"diagonal must be zero or more, got {limits.min()!r}.")
-    slack = _ROUNDING.get(array.dtype, 1e-6) * limits
+    slack = rounding_of(array) * limits
     rows = array.astype(np.float64, copy=False)
     r = limits - np.einsum("ij,ij->i", rows, rows)
     wrong = ~(r >= -slack)

@@ -28,7 +28,7 @@ from bochner.engine.places import (
     to_numpy,
 )
 from bochner.engine.summaries import rows_at, take_part
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
@@ -176,14 +176,14 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: rule for name, rule in SHARED_CONSTRAINTS.items() if name != "kernel"},
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "dual_update": [StrOptions({"auto", "corrective", "gradient"})],
         "band": [None, StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "damping": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
         "strength": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_peaks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "n_chains": [Interval(Integral, 2, None, closed="left")],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "n_chains": [Interval(Integral, 2, MOST, closed="both")],
+        "n_steps": [Interval(Integral, 1, MOST, closed="both")],
         "temperature": [Interval(Real, 0, None, closed="left")],
         "n_directions": [None, Interval(Integral, 1, None, closed="left")],
         "rows_per_round": [None, Interval(Integral, 2, None, closed="left")],

@@ -8,21 +8,24 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and its standard error over the seeds.
+def mean_and_error(values: Sequence[float], overlap: float = 0.0) -> tuple[float, float]:
+    """The mean, and its standard error over the seeds, ``s sqrt(1 / n + overlap)``.
 
-    The error of a single value is nan; of no values both are.
+    Give ``n_test / n_train`` as `overlap` where the values are of random splits of the same rows:
+    these are not independent (Nadeau and Bengio). The error of a single value is nan; of no
+    values both are.
 
     Examples
     --------
     >>> from bochner.records.statistics import mean_and_error
-    >>> mean_and_error([97.0, 99.0]), mean_and_error([97.0])
-    ((98.0, 1.0), (97.0, nan))
+    >>> mean, error = mean_and_error([97.0, 99.0])
+    >>> mean, round(error, 6), mean_and_error([97.0])
+    (98.0, 1.0, (97.0, nan))
     """
     n = len(values)
     if not n:
         return math.nan, math.nan
-    error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    error = float(np.std(values, ddof=1)) * math.sqrt(1 / n + overlap) if n > 1 else math.nan
     return float(np.mean(values)), error
 
 

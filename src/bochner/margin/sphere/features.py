@@ -29,7 +29,7 @@ from bochner.engine.places import (
 )
 from bochner.engine.rowwise import map_rows, row_slices
 from bochner.engine.summaries import rows_at, take_part
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
 from bochner.margin.players import DataPlayer, DualUpdate, GradientMargin, columns_of, make_player
@@ -183,10 +183,10 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: SHARED_CONSTRAINTS[name] for name in ("n_jobs", "memory_budget", "random_state")},
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "functions": [StrOptions({"auto", "harmonics", "zonal"})],
-        "max_degree": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "budget": [Interval(Integral, 1, None, closed="left")],
+        "max_degree": [StrOptions({"auto"}), Interval(Integral, 1, 10**5, closed="both")],
+        "budget": [Interval(Integral, 1, MOST, closed="both")],
         "dual_update": [StrOptions({"gradient", "corrective"})],
         "step": [Interval(Real, 0, 1, closed="right")],
         "C": [Interval(Real, 0, None, closed="neither")],
