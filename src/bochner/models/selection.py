@@ -145,6 +145,7 @@ class FittedModel:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for prepared rows."""
+        X = self.metric(X)
         if self.feature_map is None:
             return np.asarray(self.head.predict(X))
         feature_map, head = fold(self.feature_map, self.head)
