@@ -36,7 +36,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
     Attributes
     ----------
-    pipeline_, search_results_, importances_, n_features_in_
+    pipeline_, search_results_, chosen_, importances_, n_features_in_
         As in :class:`KernelClassifier`.
     certificate_ : Guarantee
         A bound on the share of new rows whose error exceeds ``details["error"]``, for the same
