@@ -1,5 +1,7 @@
 """`bochner fit`: what it writes, and what it refuses."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,7 @@ from bochner.cli import fit as command
 from bochner.models import pipelines
 from bochner.models.files import load_model
 from bochner.models.preparation import prepared_names
-from tests.cli.commands import fit, refused, run, table
+from tests.cli.commands import FOURIER, fit, refused, run, table
 
 
 def test_what_the_file_says_of_the_model(here):
@@ -45,10 +47,11 @@ def test_mistakes_of_fit_are_one_line(here):
     refused(run("fit", "absent.csv"), "there is no file")
     refused(run("fit", "train.csv", "--target", "bys"), "did you mean buys")
     refused(run("fit", "train.csv", "--method", "Magic"), "there is no method 'Magic'")
-    refused(run("fit", "train.csv", "--gamma", "-1"), "--gamma must be a positive finite number")
-    refused(run("fit", "train.csv", "--C", "0"), "--C must be a positive finite number")
+    for option, value in (("--gamma", "-1"), ("--C", "0")):
+        given = run("fit", "train.csv", *FOURIER, option, value)
+        refused(given, f"{option} must be a positive finite number")
     refused(run("fit", "train.csv", "--task", "clustering"), "task must be one of")
-    odd = run("fit", "train.csv", "--width", 31)
+    odd = run("fit", "train.csv", *FOURIER, "--width", 31)
     refused(odd, "must be even")
     assert not odd.stdout
     refused(run("fit", "train.csv", "--width", 10**9), "--width must be at most 1000000")
@@ -79,12 +82,8 @@ def test_a_metric_before_the_map(here, quick_metric):
     )
 
 
-@pytest.mark.parametrize("metric", ["none", "full"])
-def test_onnx(here, metric, quick_metric):
-    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
-    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    fit("--onnx", "model.onnx", "--metric", metric)
-    run("predict", "model.skops", "new.csv")
+def onnx_labels(onnxruntime):
+    """What model.onnx says of new.csv."""
     new = pd.read_csv("new.csv", dtype={"code": str})
     session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
     inputs = {
@@ -94,12 +93,64 @@ def test_onnx(here, metric, quick_metric):
         for variable in session.get_inputs()
     }
     label, _ = session.run(None, inputs)
-    assert label.tolist() == pd.read_csv("predictions.csv")["prediction"].tolist()
+    return label.tolist()
+
+
+@pytest.mark.parametrize("metric", ["none", "full"])
+def test_onnx(here, metric, quick_metric):
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    fit("--onnx", "model.onnx", "--metric", metric)
+    run("predict", "model.skops", "new.csv")
+    assert onnx_labels(onnxruntime) == pd.read_csv("predictions.csv")["prediction"].tolist()
+
+
+@pytest.mark.parametrize("target", ["buys", "age"])
+def test_the_kernel_model_says_what_it_chose_and_why(here, target):
+    people = pd.read_csv("train.csv", dtype={"code": str}).dropna(subset="age")
+    people.to_csv("known.csv", index=False)
+    quick = ("--width", 64, "--kernel", "gaussian", "--metric", "diagonal", "--seed", 1)
+    result = run("fit", "known.csv", "--target", target, *quick)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "Kernel model, " in said
+    for words in ("scaling ", "(standard ", ", quantile ", "metric ", "(none ", "kernel gaussian"):
+        assert words in said
+    assert re.search("columns that matter most: (age|town|buys)", said)
+    model = load_model("model.skops")
+    steps = list(model.pipeline.named_steps)
+    assert steps[:2] == ["prepare", "scaling"]
+    assert steps[-2:] == ["map", "head"]
+    assert model.details["method"] == "KernelModel"
+    assert model.details["chosen"]["kernel"] == "gaussian"
+    predicted = run("predict", "model.skops", "known.csv")
+    assert predicted.exit_code == 0, predicted.output
+
+
+def test_a_kernel_model_as_onnx(here):
+    pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    given = ("--kernel", "exponential", "--scaling", "quantile", "--metric", "none")
+    said = run("fit", "train.csv", "--width", 32, *given, "--onnx", "model.onnx")
+    assert said.exit_code == 0, said.output
+    run("predict", "model.skops", "new.csv")
+    assert onnx_labels(onnxruntime) == pd.read_csv("predictions.csv")["prediction"].tolist()
+
+
+def test_options_that_say_nothing_are_refused(here):
+    refused(run("fit", "train.csv", "--C", 3), "--C is for a method", "add --method")
+    refused(run("fit", "train.csv", "--gamma", 3), "--gamma is for a method")
+    for option, value in (("--kernel", "cauchy"), ("--scaling", "none"), ("--time-budget", 9)):
+        refused(run("fit", "train.csv", *FOURIER, option, value), "leave out --method")
+    refused(run("fit", "train.csv", "--kernel", "gaus"), "--kernel must be one of auto, gaussian")
+    refused(run("fit", "train.csv", "--scaling", "x"), "--scaling must be one of auto, standard")
+    refused(run("fit", "train.csv", "--time-budget", 0), "--time-budget must be a positive")
 
 
 def test_onnx_is_refused_before_training(here, monkeypatch):
     pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
     monkeypatch.setattr("bochner.models.training.train", None)
+    monkeypatch.setattr("bochner.models.training.train_kernel_model", None)
     dated = table(60)
     dated.insert(0, "since", pd.date_range("2020-01-01", periods=60))
     dated.to_csv("dated.csv", index=False)
@@ -120,7 +171,8 @@ def test_onnx_that_cannot_be_is_one_line(here, monkeypatch):
 @pytest.mark.parametrize("C", ["5e-324", "1e-300", "1e300"])
 def test_extreme_penalties_come_to_an_end(here, C):
     for target in ("buys", "age"):
-        said = run("fit", "train.csv", "--target", target, "--C", C, "--width", 8, "--force")
+        small = (*FOURIER, "--width", 8, "--force")
+        said = run("fit", "train.csv", "--target", target, "--C", C, *small)
         assert said.exit_code == 0, said.output
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("typer", reason="the program's packages are not installed")
 from bochner.data.formats import base
 from bochner.models import prediction
 from bochner.models.files import load_model
-from tests.cli.commands import fit, images, refused, run
+from tests.cli.commands import FOURIER, fit, images, refused, run
 
 
 def test_round_trip_through_another_process(here):
@@ -62,7 +62,7 @@ def test_images_in_a_text_file(here):
     rows[:300].to_csv("train.csv", index=False, header=False)
     rows[300:].drop(columns=0).to_csv("new.csv", index=False, header=False)
     shape = ("--target", 1, "--image-shape", "8x8", "--width", 32)
-    said = run("fit", "train.csv", *shape, "--onnx", "model.onnx")
+    said = run("fit", "train.csv", *shape, *FOURIER, "--onnx", "model.onnx")
     assert said.exit_code == 0, said.output
     said = run("predict", "model.skops", "new.csv")
     assert said.exit_code == 0, said.output
@@ -121,10 +121,10 @@ def test_scores_and_probabilities(here):
     np.testing.assert_allclose(found["probability_no"] + found["probability_yes"], 1)
     assert ((found["probability_yes"] > 0.5) == (found["prediction"] == "yes")).mean() > 0.9
     refused(run("predict", "model.skops", "new.csv", "--force", "--scores", "--probabilities"))
-    run("fit", "iris", "--width", 8, "--output", "iris.skops")
+    run("fit", "iris", *FOURIER, "--width", 8, "--output", "iris.skops")
     run("predict", "iris.skops", "iris", "--scores", "--force")
     assert pd.read_csv("predictions.csv").shape == (150, 4)
-    run("fit", "diabetes", "--width", 8, "--output", "numbers.skops")
+    run("fit", "diabetes", *FOURIER, "--width", 8, "--output", "numbers.skops")
     result = run("predict", "numbers.skops", "diabetes", "--scores", "--force")
     refused(result, "this model predicts numbers")
     result = run("predict", "numbers.skops", "diabetes", "--force")
@@ -145,7 +145,7 @@ def test_other_files(here):
         ("plain.csv", "plain.csv"),
         ("plain.csv", "plain-rows.csv"),
     ):
-        result = run("fit", train, "--width", 16, "--force", "--output", "other.skops")
+        result = run("fit", train, *FOURIER, "--width", 16, "--force", "--output", "other.skops")
         assert result.exit_code == 0, result.output
         result = run("predict", "other.skops", new, "--force")
         assert result.exit_code == 0, result.output
@@ -166,7 +166,7 @@ def test_one_column(here):
     rng = np.random.default_rng(0)
     x = rng.normal(size=100)
     pd.DataFrame({"x": x, "y": x**2}).to_csv("square.csv", index=False)
-    run("fit", "square.csv", "--width", 16, "--output", "square.skops")
+    run("fit", "square.csv", *FOURIER, "--width", 16, "--output", "square.skops")
     pd.DataFrame({"x": x}).to_csv("alone.csv", index=False)
     result = run("predict", "square.skops", "alone.csv")
     assert result.exit_code == 0, result.output
@@ -219,7 +219,7 @@ def test_decimal_commas_in_training_and_new_rows(here):
         frame.to_csv(f"{name}.csv", index=False, sep=";", decimal=",")
     frame.to_csv("points.csv", index=False)
     frame[["x"]].to_csv("alone.csv", index=False, sep=";", decimal=",")
-    said = run("fit", "train.csv", "--width", 16)
+    said = run("fit", "train.csv", *FOURIER, "--width", 16)
     assert said.exit_code == 0, said.output
     assert "Commas are read as decimal points: x, y." in said.stdout
     found = []

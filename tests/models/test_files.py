@@ -27,6 +27,7 @@ from bochner.images.optimized import OptimizedMap
 from bochner.kernels import Matern
 from bochner.models.methods import METHODS
 from bochner.models.pipelines import make_model
+from bochner.models.scaling import SCALINGS, ColumnScaler
 from bochner.models.schema import Schema
 from bochner.models.trust import trusted_types
 
@@ -97,6 +98,7 @@ MAPS = {
     ),
     "metric": bochner.GradientMetric("full", n_frequencies=16, random_state=0),
     "metric, columns": bochner.GradientMetric("diagonal", n_frequencies=16, random_state=0),
+    **{f"scaling, {scaling}": ColumnScaler(scaling) for scaling in SCALINGS},
     "nystroem": Nystroem(n_components=8, random_state=0),
     "rbf sampler": RBFSampler(n_components=8, random_state=0),
 }
@@ -160,6 +162,14 @@ def test_pipelines_of_the_program_predict_the_same(method, task, tmp_path):
     model = load_model(path)
     np.testing.assert_array_equal(model.pipeline.predict(frame), pipeline.predict(frame))
     assert model.schema == Schema.of(frame)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "exponential"])
+def test_kernel_models_predict_the_same(kernel, tmp_path):
+    for kind, y in ((bochner.KernelClassifier, LABELS), (bochner.KernelRegressor, X[:, 0])):
+        pipeline = kind(16, kernel=kernel, metric="root", random_state=0).fit(X, y).pipeline_
+        again = load_model(save_model(pipeline, tmp_path / "m.skops", schema=Schema.of(X)))
+        np.testing.assert_array_equal(again.pipeline.predict(X), pipeline.predict(X))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,15 +1,17 @@
 """One model for use: what it chose, and a score that is honest."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
+from bochner.linear.splits import hold_out
 from bochner.models.calibration import probabilities
 from bochner.models.methods import find_method
 from bochner.models.preparation import make_preparation
 from bochner.models.selection import Problem, fit
-from bochner.models.training import train
+from bochner.models.training import train, train_kernel_model
 
 
 def noise(n=400, seed=0):
@@ -84,3 +86,45 @@ def test_fit_writes_the_model_that_compare_measures(name):
         trained.chosen,
     )
     np.testing.assert_array_equal(trained.pipeline.predict(table.X), model.predict(X))
+
+
+QUICK = {"width": 64, "kernel": "gaussian", "metric": None}
+
+
+def test_a_kernel_model_is_flat_and_scales_by_itself():
+    table = read_table("breast-cancer")
+    trained = train_kernel_model(table, **QUICK)
+    assert list(trained.pipeline.named_steps) == ["prepare", "scaling", "map", "head"]
+    assert "scale" not in trained.pipeline.named_steps["prepare"].named_steps
+    assert trained.pipeline.named_steps["scaling"].scaling == trained.chosen["scaling"]
+    assert trained.chosen in trained.tried
+    assert trained.score > 0.9
+    found = probabilities(trained.pipeline.decision_function(table.X), trained.calibration)
+    assert np.mean(found.argmax(axis=1) == table.y) > 0.9
+
+
+def test_the_score_of_a_kernel_model_is_of_rows_that_took_no_part():
+    scores = [train_kernel_model(noise(seed=s), **QUICK).score for s in range(4)]
+    assert abs(np.mean(scores) - 0.5) < 4 * np.sqrt(0.25 / (80 * len(scores)))
+
+
+def test_a_category_that_only_the_rows_set_aside_have():
+    """The model of all rows has a column more than the one that was scored."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=80), "town": rng.choice(["a", "b"], 80)})
+    y = (frame["x"] > 0).to_numpy().astype(int)
+    held = hold_out(y, 0, classes=True, fraction=0.2)[1]
+    frame.loc[held, "town"] = "c"
+    trained = train_kernel_model(Table("t", frame, y, "classification", "y", 80), **QUICK)
+    assert trained.pipeline.named_steps["scaling"].n_features_in_ == 4
+    assert trained.pipeline.predict(frame).shape == (80,)
+
+
+def test_a_rare_class_is_balanced_in_a_kernel_model():
+    rng = np.random.default_rng(0)
+    y = (np.arange(300) % 30 == 0).astype(int)
+    X = rng.normal(size=(300, 2)) + 1.5 * y[:, None]
+    table = Table("rare", X, y, "classification", None, 300)
+    trained = train_kernel_model(table, **QUICK)
+    assert trained.measure == "balanced-accuracy"
+    assert trained.pipeline.predict(X).mean() > 0.06  # of 0.033: as many of either class err

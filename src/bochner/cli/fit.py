@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,12 +27,15 @@ from bochner.cli.options import (
     Force,
     Gamma,
     ImageShape,
+    Kernel,
     MaxRows,
     MeasureName,
-    Metric,
+    OwnMetric,
+    ScalingName,
     Target,
     Task,
     data_help,
+    kernel_choices,
     metric_mode,
 )
 from bochner.records.files import is_stdout
@@ -42,6 +46,9 @@ if TYPE_CHECKING:
 
 _MAX_ROWS = 100_000
 _SHOWN_COLUMNS = 5
+_METHOD_WIDTH = 256
+KERNEL_WIDTH = 2048
+KERNEL_MODEL = "KernelModel"  # what a file says of how its model was made
 
 
 def fit(
@@ -49,14 +56,27 @@ def fit(
     target: Target = None,
     image_shape: ImageShape = None,
     method: Annotated[
-        str, typer.Option(help="How rows become features; 'bochner compare' tells which is good.")
-    ] = "FourierFeatures",
-    width: Annotated[int, typer.Option(min=1, help="Columns of the feature map.")] = 256,
+        str | None,
+        typer.Option(
+            help="How rows become features, a name that 'bochner compare' shows. [default: the "
+            "kernel model, which chooses scaling, metric, kernel and map itself]"
+        ),
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(min=1, help="Columns of the feature map. [default: 2048; for a method 256]"),
+    ] = None,
+    kernel: Kernel = None,
+    scaling: ScalingName = None,
+    metric: OwnMetric = None,
     gamma: Gamma = None,
-    metric: Metric = "none",
     C: Annotated[
         float | None,
         typer.Option("--C", help="Weight of the loss. [default: chosen on held-out rows]"),
+    ] = None,
+    time_budget: Annotated[
+        float | None,
+        typer.Option(help="Seconds that the kernel model should take. [default: no limit]"),
     ] = None,
     task: Task = "auto",
     measure: MeasureName = "auto",
@@ -70,50 +90,113 @@ def fit(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Train one model on a file and write it to a file."""
+    """Train one model on a file and write it to a file.
+
+    The kernel model chooses how columns are scaled, whether a learned metric helps, the kernel,
+    its bandwidth and the penalty, all on held-out rows, and says what it chose over what. With
+    --method the features are those of one method. A fifth of the rows is set aside for an honest
+    score; then the model is trained again on all rows.
+    """
     for path in filter(None, (output, onnx)):
         check_free(path, force)
     if onnx is not None and is_stdout(onnx) and is_stdout(output):
         fail("give one of --output and --onnx as standard output")
     if onnx is not None and find_spec("skl2onnx") is None:
         fail("--onnx needs skl2onnx: pip install 'bochner[onnx]'")
-    check_width("--width", [width])
-    check_positive("--gamma", gamma)
-    check_positive("--C", C)
+    _check_options(method, {"--gamma": gamma, "--C": C}, (kernel, scaling, time_budget))
+    columns = width or (KERNEL_WIDTH if method is None else _METHOD_WIDTH)
+    check_width("--width", [columns])
+    for option, value in (("--gamma", gamma), ("--C", C), ("--time-budget", time_budget)):
+        check_positive(option, value)
     with one_line_errors():
         from bochner.data.images import parse_image_shape
         from bochner.data.tables import read_table
-        from bochner.models.methods import find_method
-        from bochner.models.pipelines import check_metric
-        from bochner.models.training import check_method, train
 
-        found, mode = find_method(method), metric_mode(metric)
-        check_metric(found, mode)
-        name = found.name
+        mode = metric_mode(metric or ("auto" if method is None else "none"))
+        given: dict[str, Any] = {"width": columns, "measure": measure, "random_state": seed}
+        given["metric"] = mode
+        if method is None:
+            given |= {**kernel_choices(kernel, scaling), "time_budget": time_budget}
+        else:
+            method = _find(method, mode)
+            given |= {"gamma": gamma, "C": C}
         table = read_table(data, target, task, max_rows, seed, parse_image_shape(image_shape))
-        check_memory("--width", [width], table)
-        check_method(table, name, width)
-        if onnx is not None:
-            _check_onnx(table, name, width, mode)
+        check_memory("--width", [columns], table)
+        _check_data(table, method, columns, mode, onnx is not None)
         introduce(table)
-        with console.status("Choosing settings and training"):
-            trained = train(
-                table,
-                name,
-                width=width,
-                gamma=gamma,
-                C=C,
-                measure=measure,
-                random_state=seed,
-                metric=mode,
-            )
-        _report(table, name, width, trained)
-        _save(table, name, trained, output)
+        trained = _train(table, method, given)
+        _report(table, method, columns, trained)
+        _save(table, method or KERNEL_MODEL, trained, output)
         if onnx is not None:
             _write_onnx(table, trained, onnx)
 
 
-def _report(table: Table, method: str, width: int, trained: Trained) -> None:
+def _check_options(
+    method: str | None, of_methods: Mapping[str, Any], of_the_model: tuple[Any, ...]
+) -> None:
+    """Give up where an option says nothing to what is trained."""
+    if method is None:
+        for option, value in of_methods.items():
+            if value is not None:
+                fail(f"{option} is for a method; the kernel model chooses its own: add --method")
+    elif any(value is not None for value in of_the_model):
+        fail("--kernel, --scaling and --time-budget are for the kernel model: leave out --method")
+
+
+def _find(method: str, metric: str | None) -> str:
+    """The whole name of a method that can have this metric."""
+    from bochner.models.methods import find_method
+    from bochner.models.pipelines import check_metric
+
+    found = find_method(method)
+    check_metric(found, metric)
+    return found.name
+
+
+def _check_data(
+    table: Table, method: str | None, width: int, metric: str | None, onnx: bool
+) -> None:
+    """An error before training where there would be one after it."""
+    from bochner.models.preparation import make_preparation
+    from bochner.models.training import check_method
+
+    if method is not None:
+        check_method(table, method, width)
+    if onnx:
+        from bochner.models.onnx.pipelines import check_convertible
+        from bochner.models.pipelines import make_model
+
+        model = make_preparation(table.X, table.image_shape)
+        if method is not None:
+            known = {"width": width, "gamma": 1.0, "metric": metric}
+            shape = table.image_shape
+            model = make_model(method, table.X, table.y, table.task, image_shape=shape, **known)
+        check_convertible(model)
+
+
+def _train(table: Table, method: str | None, given: dict[str, Any]) -> Trained:
+    from bochner.models.training import train, train_kernel_model
+
+    with console.status("Choosing settings and training"):
+        if method is None:
+            return train_kernel_model(table, **given)
+        return train(table, method, **given)
+
+
+def _report(table: Table, method: str | None, width: int, trained: Trained) -> None:
+    if method is None:
+        from bochner.cli.kernel_choice import choice_lines
+
+        say(*choice_lines(trained, table.task))
+    else:
+        _report_method(method, width, trained)
+    say(
+        f"{score_text(trained.measure, trained.score)} on {trained.n_scored} rows set aside; then "
+        f"trained again on all {len(table.y)}."
+    )
+
+
+def _report_method(method: str, width: int, trained: Trained) -> None:
     if metric := trained.pipeline.named_steps.get("metric"):
         say(_metric_line(trained.pipeline.named_steps["prepare"], metric))
     has_map = trained.pipeline.named_steps["map"] != "passthrough"
@@ -122,10 +205,6 @@ def _report(table: Table, method: str, width: int, trained: Trained) -> None:
         for key, value in trained.chosen.items()
     )
     say(f"{method}, {f'{width} columns' if has_map else 'no map'}: {settings}")
-    say(
-        f"{score_text(trained.measure, trained.score)} on {trained.n_scored} rows set aside; then "
-        f"trained again on all {len(table.y)}."
-    )
 
 
 def _metric_line(prepare: Any, metric: Any) -> str:
@@ -161,20 +240,6 @@ def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
     schema = Schema.of(table.X, pixels=table.image_shape is not None)
     save_model(trained.pipeline, output, schema=schema, details=details)
     say(f"Wrote {written(output)}.")
-
-
-def _check_onnx(table: Table, method: str, width: int, metric: str | None) -> None:
-    """An error before training where the model could not be written as ONNX after it."""
-    from bochner.models.onnx.pipelines import check_convertible
-    from bochner.models.pipelines import make_model
-
-    given: dict[str, Any] = {
-        "width": width,
-        "gamma": 1.0,
-        "image_shape": table.image_shape,
-        "metric": metric,
-    }
-    check_convertible(make_model(method, table.X, table.y, table.task, **given))
 
 
 def _write_onnx(table: Table, trained: Trained, path: Path) -> None:

@@ -34,6 +34,25 @@ Metric = Annotated[
         "weigh directions), auto (chosen on held-out rows)."
     ),
 ]
+OwnMetric = Annotated[
+    str | None,
+    typer.Option(
+        help="Learned before the map: none, diagonal, root, full or auto. "
+        "[default: auto for the kernel model, none for a method]"
+    ),
+]
+Kernel = Annotated[
+    str | None,
+    typer.Option(help="Of the kernel model: gaussian, exponential, ... [default: chosen]"),
+]
+ScalingName = Annotated[
+    str | None,
+    typer.Option(
+        "--scaling",
+        help="Of the columns, for the kernel model: standard, none, robust or quantile. "
+        "[default: chosen]",
+    ),
+]
 MaxRows = Annotated[int, typer.Option(min=20, help="Of more rows, this many are drawn at random.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 
@@ -47,6 +66,19 @@ def metric_mode(text: str) -> str | None:
     if text not in known:
         fail(f"--metric must be one of {', '.join(known)}, got {text!r}")
     return None if text == "none" else text
+
+
+def kernel_choices(kernel: str | None, scaling: str | None) -> dict[str, str]:
+    """What a kernel model is not to choose."""
+    from bochner.cli.console import fail
+    from bochner.kernels import KERNELS
+    from bochner.models.scaling import SCALINGS
+
+    if kernel not in (None, "auto", *KERNELS):
+        fail(f"--kernel must be one of auto, {', '.join(KERNELS)}, got {kernel!r}")
+    if scaling not in (None, "auto", *SCALINGS):
+        fail(f"--scaling must be one of auto, {', '.join(SCALINGS)}, got {scaling!r}")
+    return {"kernel": kernel or "auto", "scaling": scaling or "auto"}
 
 
 def data_help() -> str:

@@ -201,10 +201,11 @@ class GradientMetric(SupervisedFeatureMap):
         if chosen.mode is not None and len(y) > _CHOOSING_ROWS:
             matrix = rounds.replay(chains[chosen.mode][: chosen.number + 1], X, columns)
         self._describe(rounds, chosen, turns)
+        # None is stored as "": keys of a model file are strings
         self._by_mode = {
-            mode: self._kept(rounds, one) for mode, one in best_rounds(played).items()
+            mode or "": self._kept(rounds, one) for mode, one in best_rounds(played).items()
         }
-        self._by_mode[chosen.mode] = self._kept(rounds, replace(chosen, matrix=matrix))
+        self._by_mode[chosen.mode or ""] = self._kept(rounds, replace(chosen, matrix=matrix))
         self._use(chosen.mode)
         self.history_ = [one.record for one in played]
         return self
@@ -223,14 +224,14 @@ class GradientMetric(SupervisedFeatureMap):
             A fitted copy; this one is unchanged. It has the matrix of the mode's best round.
         """
         check_is_fitted(self)
-        if mode not in self._by_mode:
-            raise ValueError(f"mode={mode!r} was not looked at, only {list(self._by_mode)}.")
+        if mode not in self.modes_:
+            raise ValueError(f"mode={mode!r} was not looked at, only {list(self.modes_)}.")
         return copy(self)._use(mode)
 
     @property
     def modes_(self) -> tuple[str | None, ...]:
         """The modes that were looked at, None among them."""
-        return tuple(self._by_mode)
+        return tuple(mode or None for mode in self._by_mode)
 
     def _kept(self, rounds: Rounds, one: Round) -> tuple[Float, float]:
         """The matrix of a round, scaled so that rows keep their variance, and its gamma."""
@@ -238,7 +239,7 @@ class GradientMetric(SupervisedFeatureMap):
         return scale * one.matrix, one.gamma / scale**2
 
     def _use(self, mode: str | None) -> Self:
-        self._matrix, self.gamma_ = self._by_mode[mode]
+        self._matrix, self.gamma_ = self._by_mode[mode or ""]
         self.mode_ = mode
         return self
 

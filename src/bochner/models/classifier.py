@@ -69,6 +69,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         The model: steps ``scaling``, ``metric`` (where it helps), ``map`` and ``head``.
     search_results_ : list of dict
         Everything that was tried: the setting, its score on held-out rows, the seconds.
+    chosen_ : dict
+        The one of them that was chosen.
     importances_ : ndarray of shape (n_features_in_,) or None
         How much the function learned with the metric changes along each scaled column; they sum
         to 1. None where no metric was looked for.
@@ -160,11 +162,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             raise ValueError(
                 f"y holds one class only, {self.classes_[0]}: there is nothing to tell apart."
             )
-        weights = self._weights(y, sample_weight)
-        if self.class_weight is not None:
-            by_class = compute_sample_weight(self.class_weight, y)
-            weights = by_class if weights is None else weights * by_class
-        return self._fit(X, y, weights)
+        return self._fit(X, y, self._weights(y, sample_weight))
 
     def decision_function(self, X: Any) -> Any:
         """Values of the linear model, where `X` is.
@@ -207,6 +205,13 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         ndarray of shape (n, n_classes)
         """
         return sloped_probabilities(to_numpy(self.decision_function(X)), self._slope)
+
+    def _weights(self, y: NDArray[Any], sample_weight: Any) -> Float | None:
+        weights = super()._weights(y, sample_weight)
+        if self.class_weight is None:
+            return weights
+        by_class: Float = compute_sample_weight(self.class_weight, y)
+        return by_class if weights is None else weights * by_class
 
     def _columns(self, y: NDArray[Any]) -> Float:
         columns = np.where(y[:, None] == self.classes_, 1.0, -1.0)

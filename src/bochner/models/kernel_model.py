@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -109,9 +110,19 @@ class KernelModel(CheckedRows):
         tuner, held = self._tuner(X, y, weights, seed, begun)
         best = tuner.run()
         self.search_results_ = [tried.record for tried in tuner.tried]
+        self.chosen_ = best.record
         self.importances_ = None if tuner.metric is None else tuner.metric.importances_
         self.certificate_ = self._certify(best, held, tuner.n_settings)
-        self.pipeline_ = self._train(tuner, best, X, y, weights)
+        steps: list[tuple[str, Any]] = [("scaling", tuner.scalers[best.setting.scaling])]
+        if best.setting.metric is not None:
+            steps.append(("metric", tuner.metric_of(best.setting.metric)))
+        if len(y) <= SEARCH_ROWS:  # all of them are in the sums that there are
+            feature_map, equations = tuner.with_held_rows(best.setting)
+            head = self._head(self._C(y, weights)).fit_sums(self._of_targets(equations), y)
+            self.pipeline_ = Pipeline([*steps, ("map", feature_map), ("head", head)])
+        else:
+            feature_map = tuner.new_map(best.setting, len(y))
+            self.pipeline_ = self._train(steps, feature_map, X, y, weights)
         self._folded = fold_pipeline(self.pipeline_)
         return self
 
@@ -162,31 +173,57 @@ class KernelModel(CheckedRows):
             )
             print(f"[{type(self).__name__}] {', '.join(values)}", flush=True)
 
+    def trained_again(self, X: Any, y: Any) -> Pipeline:
+        """The setting that was chosen, all of it fitted anew on other rows: nothing is chosen.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or device array of shape (n, n_features)
+            Rows, which may have other columns than those of `fit`.
+        y : array-like of shape (n,) or (n, k)
+            Targets.
+
+        Returns
+        -------
+        Pipeline
+            With the steps of ``pipeline_``, which stays as it is.
+        """
+        check_is_fitted(self)
+        steps, rows = [], X
+        for name, step in self.pipeline_.steps[:-2]:
+            fresh = clone(step)
+            if name == "metric":
+                fresh.set_params(mode=step.mode_)
+            steps.append((name, fresh.fit(rows, y)))
+            rows = fresh.transform(rows)
+        y = np.asarray(y)
+        feature_map = clone(self.pipeline_.named_steps["map"])
+        return self._train(steps, feature_map, X, y, self._weights(y, None))
+
     def _train(
-        self, tuner: Tuner, best: Tried, X: Any, y: NDArray[Any], weights: Float | None
+        self,
+        steps: list[tuple[str, Any]],
+        feature_map: Any,
+        X: Any,
+        y: NDArray[Any],
+        weights: Float | None,
     ) -> Pipeline:
-        """The setting that was chosen, with all rows."""
-        setting = best.setting
-        steps: list[tuple[str, Any]] = [("scaling", tuner.scalers[setting.scaling])]
-        if setting.metric is not None:
-            steps.append(("metric", tuner.metric_of(setting.metric)))
-        weight = float(len(y)) if weights is None else float(weights.sum())
-        head = self._head(1 / (2 * setting.penalty * weight))
-        if len(y) <= SEARCH_ROWS:  # all of them are in the sums that there are
-            feature_map, equations = tuner.with_held_rows(setting)
-            head.fit_sums(self._of_targets(equations, y), y)
-            return Pipeline([*steps, ("map", feature_map), ("head", head)])
+        """Map and head of the penalty that was chosen, fitted to rows after fitted steps."""
         rows = X
         for _, step in steps:
             rows = step.transform(rows)
-        feature_map = tuner.new_map(setting, len(y))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in the search
             feature_map.fit(rows, y)
-        head.fit_map(feature_map, rows, y, weights)
+        head = self._head(self._C(y, weights)).fit_map(feature_map, rows, y, weights)
         return Pipeline([*steps, ("map", feature_map), ("head", head)])
 
-    def _of_targets(self, equations: NormalEquations, y: NDArray[Any]) -> NormalEquations:
+    def _C(self, y: NDArray[Any], weights: Float | None) -> float:
+        """The `C` of the head for the penalty that was chosen."""
+        weight = float(len(y)) if weights is None else float(weights.sum())
+        return float(1 / (2 * self.chosen_["penalty"] * weight))
+
+    def _of_targets(self, equations: NormalEquations) -> NormalEquations:
         """Sums for the targets of the head out of those for the columns."""
         return equations
 

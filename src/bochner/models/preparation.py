@@ -169,7 +169,9 @@ def _dense(X: Any, dtype: Any, copy: bool = False) -> Any:
     return np.array(X, dtype=dtype, copy=True if copy else None)
 
 
-def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
+def make_preparation(
+    X: Any, image_shape: Sequence[int] | None = None, *, standardize: bool = True
+) -> Any:
     """An unfitted transformer that makes numbers of rows like these.
 
     Parameters
@@ -178,6 +180,8 @@ def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
         Rows, looked at for the kinds of their columns.
     image_shape : sequence of int or None, default=None
         Given where the rows are images: then all columns are pixels, of one scale.
+    standardize : bool, default=True
+        Whether dense numbers are standardised; if not, they are only filled in.
 
     Returns
     -------
@@ -199,9 +203,9 @@ def make_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
         return MaxAbsScaler()
     if not hasattr(X, "iloc"):
         _check_varies(X)
-        fill, scale = _fill_and_scale()
-        return Pipeline([fill, ("vary", VarianceThreshold()), scale])
-    return _prepare_columns(X)
+        fill, *scale = _fill_and_scale(standardize)
+        return Pipeline([fill, ("vary", VarianceThreshold()), *scale])
+    return _prepare_columns(X, standardize)
 
 
 def _check_varies(X: Any) -> None:
@@ -211,14 +215,12 @@ def _check_varies(X: Any) -> None:
         raise ValueError(f"there is no column to learn from: none of {X.shape[1]} varies.")
 
 
-def _fill_and_scale() -> list[tuple[str, Any]]:
-    return [
-        ("fill", SimpleImputer(strategy="median", add_indicator=True)),
-        ("scale", StandardScaler()),
-    ]
+def _fill_and_scale(standardize: bool) -> list[tuple[str, Any]]:
+    fill = ("fill", SimpleImputer(strategy="median", add_indicator=True))
+    return [fill, ("scale", StandardScaler())] if standardize else [fill]
 
 
-def _prepare_columns(X: Any) -> ColumnTransformer:
+def _prepare_columns(X: Any, standardize: bool) -> ColumnTransformer:
     """For a DataFrame: to each column what its kind needs."""
     kinds = column_kinds(X)
     names = {kind: [name for name in kinds if kinds[name] == kind] for kind in USED_KINDS}
@@ -235,8 +237,8 @@ def _prepare_columns(X: Any) -> ColumnTransformer:
     )
     days, text = ("days", DaysSinceEpoch()), ("text", CategoryNames())
     parts = [
-        ("numbers", Pipeline(_fill_and_scale()), names["number"]),
-        ("dates", Pipeline([days, *_fill_and_scale()]), names["date"]),
+        ("numbers", Pipeline(_fill_and_scale(standardize)), names["number"]),
+        ("dates", Pipeline([days, *_fill_and_scale(standardize)]), names["date"]),
         ("categories", Pipeline([text, ("columns", encoder)]), names["category"]),
     ]
     width = len(kinds) + sum(min(X[name].nunique(), MOST_CATEGORIES) for name in names["category"])

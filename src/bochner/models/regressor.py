@@ -37,7 +37,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
     Attributes
     ----------
-    pipeline_, search_results_, importances_, n_features_in_
+    pipeline_, search_results_, chosen_, importances_, n_features_in_
         As in :class:`KernelClassifier`.
     certificate_ : Guarantee
         A bound on the share of new rows whose error exceeds ``details["error"]``, for the same
@@ -99,7 +99,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
         self._spread = np.where(spread > 0, spread, 1.0)
         return np.asarray((columns - self._shift) / self._spread)
 
-    def _of_targets(self, equations: NormalEquations, y: NDArray[Any]) -> NormalEquations:
+    def _of_targets(self, equations: NormalEquations) -> NormalEquations:
         scale, shift = (
             convert(values, equations.moments) for values in (self._spread, self._shift)
         )

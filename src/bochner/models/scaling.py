@@ -36,7 +36,7 @@ SCALINGS: tuple[Scaling, ...] = ("standard", "none", "robust", "quantile")  # th
 
 _SAMPLE = 50_000  # rows that say where a column lies
 _KNOTS = 1000
-_FARTHEST = 3.0
+FARTHEST = 3.0
 
 Float = NDArray[np.float64]
 
@@ -108,7 +108,7 @@ class ColumnScaler(FeatureMap):
             if self._kind == "quantile":
                 shares = np.linspace(0, 1, min(_KNOTS, len(sample)))
                 self.knots_ = np.quantile(sample, shares, axis=0)
-                self.scores_ = np.clip(ndtri(shares), -_FARTHEST, _FARTHEST)
+                self.scores_ = np.clip(ndtri(shares), -FARTHEST, FARTHEST)
         self.center_ = center
         self.scale_ = np.where(spread > 0, spread, 1.0)
         return self
@@ -128,28 +128,35 @@ class ColumnScaler(FeatureMap):
             return scaled
         xp, binary = namespace(X), convert(self._binary, X)
         if self._kind == "robust":
-            bent = scaled / xp.sqrt(1 + (scaled / _FARTHEST) ** 2)
+            bent = scaled / xp.sqrt(1 + (scaled / FARTHEST) ** 2)
         else:
             columns = (xp.asarray(X[:, j], copy=True) for j in range(X.shape[1]))
             bent = xp.stack([self._ranked(x, j) for j, x in enumerate(columns)], axis=1)
         return binary * scaled + (1 - binary) * bent
 
     def _ranked(self, x: Any, j: int) -> Any:
-        """Normal scores by interpolation between the knots; of ties the middle."""
+        """Normal scores by interpolation between the knots."""
         xp = namespace(x)
+        values, scores = self.curve(j)
+        knots, scores = convert(values, x), convert(scores, x)
+        right = xp.clip(xp.searchsorted(knots, x), 1, len(values) - 1)
+        left = right - 1
+        gaps = xp.take(knots, right) - xp.take(knots, left)
+        # knots that differ in float64 may be the same in float32
+        share = (x - xp.take(knots, left)) / xp.where(gaps > 0, gaps, xp.ones_like(gaps))
+        share = xp.clip(share, 0.0, 1.0)
+        return xp.take(scores, left) * (1 - share) + xp.take(scores, right) * share
+
+    def curve(self, j: int) -> tuple[Float, Float]:
+        """Knots of a column, at least two, and their scores for "quantile"; of ties the middle."""
         assert self.knots_ is not None
         assert self.scores_ is not None
         values, first = np.unique(self.knots_[:, j], return_index=True)
         last = np.r_[first[1:], len(self.scores_)] - 1
         scores = 0.5 * (self.scores_[first] + self.scores_[last])
         if len(values) == 1:
-            return xp.zeros_like(x)
-        knots, scores = convert(values, x), convert(scores, x)
-        right = xp.clip(xp.searchsorted(knots, x), 1, len(values) - 1)
-        left = right - 1
-        share = (x - xp.take(knots, left)) / (xp.take(knots, right) - xp.take(knots, left))
-        share = xp.clip(share, 0.0, 1.0)
-        return xp.take(scores, left) * (1 - share) + xp.take(scores, right) * share
+            return np.array([values[0], values[0] + 1]), np.zeros(2)
+        return values, scores
 
     @property
     def _n_features_out(self) -> int:

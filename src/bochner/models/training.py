@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from bochner.data.tables import Table, take_rows
-from bochner.linear.scoring import choose_measure
+from bochner.linear.scoring import Measure, choose_measure
 from bochner.linear.splits import hold_out
 from bochner.models.calibration import fit_calibration
+from bochner.models.classifier import KernelClassifier
 from bochner.models.methods import Rows, find_method
 from bochner.models.pipelines import make_model
-from bochner.models.preparation import make_preparation
+from bochner.models.preparation import make_preparation, prepared_names
+from bochner.models.regressor import KernelRegressor
 from bochner.models.selection import Problem, choose
 
 SET_ASIDE = 0.2  # of the rows, for the score
+_BUDGET_SHARE = 0.6  # for the choice; the rest is for the model of all rows
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class Trained:
 
     `chosen` has gamma, `C` and the settings of the map. `score` is that of a model with the same
     settings on `n_scored` rows that took no part in choosing or training; `calibration` is from
-    the same rows, see :func:`bochner.models.calibration.fit_calibration`.
+    the same rows, see :func:`bochner.models.calibration.fit_calibration`. For a kernel model
+    there are `importances` of the prepared columns, the largest first, and what was `tried`.
     """
 
     pipeline: Pipeline
@@ -39,6 +44,8 @@ class Trained:
     score: float
     n_scored: int
     calibration: dict[str, Any] | None
+    importances: tuple[tuple[str, float], ...] = ()
+    tried: tuple[dict[str, Any], ...] = ()
 
 
 def check_method(table: Table, method: str, width: int | None) -> None:
@@ -82,10 +89,8 @@ def train(
     check_method(table, found.name, width)
     counted = choose_measure(table.y, table.task, measure)
     width = None if found.exact else width
-    split = hold_out(table.y, random_state, classes=counted.classes, fraction=SET_ASIDE)
-    kept, held = (np.sort(rows) for rows in split)
-    X, y = take_rows(table.X, kept), table.y[kept]
-    X_held, y_held = take_rows(table.X, held), table.y[held]
+    aside = _set_aside(table, counted, random_state)
+    X, y = aside.X, aside.y
 
     def model(X: Any, y: Any, settings: dict[str, Any]) -> Pipeline:
         return make_model(
@@ -119,17 +124,103 @@ def train(
             return {**chosen.settings, "C": chosen.Cs(n_rows) if C is None else C}
 
         trial = model(X, y, settings_for(len(y)))
-        predicted = trial.predict(X_held)
-        if not counted.classes and not np.isfinite(predicted).all():
-            raise ValueError("the predictions of rows set aside are not all finite numbers.")
-        score = counted.score(y_held, predicted)
-        calibration = None
-        if counted.classes:
-            decisions = trial.decision_function(X_held)
-            calibration = fit_calibration(decisions, y_held, trial.classes_)
+        score, calibration = aside.judge(trial)
         final = settings_for(len(table.y))
         pipeline = model(table.X, table.y, final)
-    return Trained(pipeline, final, counted.name, float(score), len(held), calibration)
+    return Trained(pipeline, final, counted.name, score, len(aside.y_held), calibration)
+
+
+def train_kernel_model(
+    table: Table,
+    *,
+    width: int = 2048,
+    measure: str = "auto",
+    random_state: int = 0,
+    time_budget: float | None = None,
+    **choices: Any,
+) -> Trained:
+    """Choose a kernel model, score it on rows set aside, and train it on all.
+
+    As :func:`train`, with :class:`~bochner.KernelClassifier` or :class:`~bochner.KernelRegressor`,
+    which choose everything on held-out rows of their own, and rows that are filled in but not
+    standardised, as they scale the columns. What is not to be chosen is given in `choices`:
+    `kernel`, `metric`, `scaling`.
+
+    Examples
+    --------
+    >>> from bochner.data.tables import read_table
+    >>> from bochner.models.training import train_kernel_model
+    >>> trained = train_kernel_model(read_table("iris"), width=64, metric=None)
+    >>> list(trained.pipeline.named_steps), trained.n_scored, trained.score > 0.8
+    (['prepare', 'scaling', 'map', 'head'], 30, True)
+    """
+    counted = choose_measure(table.y, table.task, measure)
+    aside = _set_aside(table, counted, random_state)
+    given: dict[str, Any] = {"random_state": random_state, **choices}
+    if time_budget is not None:
+        given["time_budget"] = _BUDGET_SHARE * time_budget
+    if counted.balanced:
+        given["class_weight"] = "balanced"
+    kind = KernelClassifier if counted.classes else KernelRegressor
+
+    def prepared(X: Any) -> Any:
+        return make_preparation(X, table.image_shape, standardize=False).fit(X)
+
+    with _interruptible():
+        prepare = prepared(aside.X)
+        model = kind(width, **given).fit(prepare.transform(aside.X), aside.y)
+        trial = Pipeline([("prepare", prepare), *model.pipeline_.steps])
+        score, calibration = aside.judge(trial)
+        important = _important(model.importances_, prepared_names(prepare))
+        prepare = prepared(table.X)
+        final = model.trained_again(prepare.transform(table.X), table.y)
+    return Trained(
+        Pipeline([("prepare", prepare), *final.steps]),
+        model.chosen_,
+        counted.name,
+        score,
+        len(aside.y_held),
+        calibration,
+        important,
+        tuple(model.search_results_),
+    )
+
+
+def _important(importances: Any, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Columns with their importances, the most important first."""
+    if importances is None:
+        return ()
+    pairs = zip(names, (float(value) for value in importances), strict=True)
+    return tuple(sorted(pairs, key=lambda pair: -pair[1]))
+
+
+@dataclass(frozen=True)
+class _Aside:
+    """Rows to choose and train with, and others to judge by."""
+
+    X: Any
+    y: NDArray[Any]
+    X_held: Any
+    y_held: NDArray[Any]
+    measure: Measure
+
+    def judge(self, trial: Pipeline) -> tuple[float, dict[str, Any] | None]:
+        """The score of a model that was trained without the rows set aside, and calibration."""
+        predicted = trial.predict(self.X_held)
+        if not self.measure.classes:
+            if not np.isfinite(predicted).all():
+                raise ValueError("the predictions of rows set aside are not all finite numbers.")
+            return float(self.measure.score(self.y_held, predicted)), None
+        decisions = trial.decision_function(self.X_held)
+        calibration = fit_calibration(decisions, self.y_held, trial.classes_)
+        return float(self.measure.score(self.y_held, predicted)), calibration
+
+
+def _set_aside(table: Table, measure: Measure, seed: int) -> _Aside:
+    split = hold_out(table.y, seed, classes=measure.classes, fraction=SET_ASIDE)
+    kept, held = (np.sort(rows) for rows in split)
+    X, X_held = (take_rows(table.X, rows) for rows in (kept, held))
+    return _Aside(X, table.y[kept], X_held, table.y[held], measure)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ _COMMON = frozenset(
         "bochner.models.preparation.CategoryNames",
         "bochner.models.preparation.DaysSinceEpoch",
         "bochner.models.preparation.PixelScaler",
+        "bochner.models.scaling.ColumnScaler",
         "bochner.targets.Target",
         "numpy.dtype",  # of an array that skops reads itself
         "scipy.sparse._csr.csr_array",  # their indices are looked at below

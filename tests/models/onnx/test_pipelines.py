@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
@@ -20,10 +20,13 @@ from bochner.images.layers import PatchLayer
 from bochner.kernels import Matern
 from bochner.models.methods import METHODS
 from bochner.models.pipelines import make_model
+from bochner.models.preparation import make_preparation
+from bochner.models.scaling import SCALINGS, ColumnScaler
 
 pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
+from bochner.models.onnx import preparation  # noqa: E402
 from bochner.models.onnx.converters import CONVERTERS, Converter  # noqa: E402
 from bochner.models.onnx.fourier import write_unweighted  # noqa: E402
 from bochner.models.onnx.pipelines import check_convertible, register, to_onnx  # noqa: E402
@@ -92,6 +95,7 @@ MAPS = {
     },
     "metric": bochner.GradientMetric("full", n_frequencies=16, random_state=0),
     "metric, columns": bochner.GradientMetric("diagonal", n_frequencies=16, random_state=0),
+    **{f"scaling, {scaling}": ColumnScaler(scaling) for scaling in SCALINGS},
     "nystroem": Nystroem(n_components=20, random_state=0),
     "nystroem, gamma": Nystroem(n_components=20, gamma=0.3, random_state=0),
     "nystroem, laplacian": Nystroem(n_components=20, kernel="laplacian", random_state=0),
@@ -269,6 +273,32 @@ def test_pipelines_of_the_program_agree(method, task):
         assert outputs[0].tolist() == model.predict(new).tolist()
     else:
         np.testing.assert_allclose(outputs[0].ravel(), model.predict(new), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_kernel_models_agree(scaling):
+    """Scaling, metric, map and head after filled-in columns, one of them with two values."""
+    train, new = table(), table(60, seed=1)
+    y = np.where(train["rooms"] > 4, "large", "small")
+    prepare = make_preparation(train).fit(train)
+    kernel = "matern" if scaling == "none" else "gaussian"
+    chosen = bochner.KernelClassifier(
+        16, kernel=kernel, metric="full", scaling=scaling, random_state=0
+    ).fit(prepare.transform(train), y)
+    model = Pipeline([("prepare", prepare), *chosen.pipeline_.steps])
+    graph = to_onnx(model, train)
+    names = [variable.name for variable in graph.graph.input]
+    label, scores = run(graph, as_inputs(new, names))
+    assert label.tolist() == model.predict(new).tolist()
+    np.testing.assert_allclose(scores[:, 0], model.decision_function(new), rtol=0, atol=1e-8)
+
+
+def test_quantiles_of_too_many_columns_are_refused(monkeypatch):
+    scaler = ColumnScaler("quantile").fit(X)
+    monkeypatch.setattr(preparation, "_MOST_CURVES", 3)
+    with pytest.raises(NotImplementedError, match=r"quantiles of 4 columns.*use another scaling"):
+        check_convertible(scaler)
+    check_convertible(ColumnScaler("quantile").fit(X > 0))
 
 
 @pytest.mark.parametrize("method", FOR_TABLES)

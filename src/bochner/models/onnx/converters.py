@@ -29,6 +29,7 @@ from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.onnx import fourier, heads, kernels, mercer, preparation, sphere
 from bochner.models.onnx.graph import Graph, Write, not_convertible
 from bochner.models.preparation import CategoryNames, DaysSinceEpoch, PixelScaler
+from bochner.models.scaling import ColumnScaler
 from bochner.nystroem.features import NystroemFeatures
 
 
@@ -132,6 +133,9 @@ CONVERTERS: dict[type, Converter] = MAPS | {
     SimpleImputer: Converter(preparation.write_imputer, check=preparation.check_imputer),
     StandardScaler: Converter(preparation.write_scaler),
     MaxAbsScaler: Converter(preparation.write_scaler),
+    ColumnScaler: Converter(
+        preparation.write_column_scaler, check=preparation.check_column_scaler
+    ),
     PixelScaler: Converter(preparation.write_pixel_scaler),
     CategoryNames: Converter(preparation.write_category_names, _text_types),
     OneHotEncoder: Converter(preparation.write_one_hot, check=preparation.check_one_hot),

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from bochner.models.onnx.graph import Graph, not_convertible
+from bochner.models.scaling import FARTHEST
+
+_MOST_CURVES = 1000  # of as many knots each
 
 
 def check_imputer(model: Any) -> None:
@@ -43,6 +46,49 @@ def write_scaler(graph: Graph, x: str, model: Any) -> str:
     if getattr(model, "with_mean", False):
         x = graph.plus(x, -model.mean_)
     return x if model.scale_ is None else graph.over(x, model.scale_)
+
+
+def check_column_scaler(model: Any) -> None:
+    n_curves = 0 if getattr(model, "knots_", None) is None else int(np.sum(model._binary == 0))
+    if n_curves > _MOST_CURVES:
+        raise not_convertible(
+            f"ColumnScaler of the quantiles of {n_curves} columns",
+            f": a search each, for at most {_MOST_CURVES}; use another scaling",
+        )
+
+
+def write_column_scaler(graph: Graph, x: str, model: Any) -> str:
+    if model._kind == "none":
+        return x
+    scaled = graph.over(graph.plus(x, -model.center_), model.scale_)
+    if model._kind == "standard":
+        return scaled
+    if model._kind == "robust":
+        root = graph("Sqrt", graph.plus(graph.square(graph.over(scaled, FARTHEST)), [1.0]))
+        bent = graph("Div", scaled, root)
+        return graph("Where", graph.constant(model._binary == 1, bool), scaled, bent)
+    return graph.concatenate(
+        [
+            graph.take(scaled, [j]) if binary else _interpolate(graph, x, j, *model.curve(j))
+            for j, binary in enumerate(model._binary)
+        ]
+    )
+
+
+def _interpolate(graph: Graph, x: str, j: int, knots: Any, scores: Any) -> str:
+    """A column through a piecewise linear function, constant beyond its knots."""
+    knots, scores = np.asarray(knots, graph.dtype), np.asarray(scores, graph.dtype)
+    column = graph.take(x, [j])
+    below = graph.cast(graph("Less", graph.constant(knots), column), np.int64)
+    right = graph("Clip", graph.sum(below), graph.integers(1), graph.integers(len(knots) - 1))
+    left = graph("Sub", right, graph.integers([1]))
+    gaps = np.diff(knots)
+    gaps[gaps == 0] = 1
+    distance = graph("Sub", column, graph("Gather", graph.constant(knots), left))
+    share = graph("Div", distance, graph("Gather", graph.constant(gaps), left))
+    share = graph("Clip", share, graph.constant(0.0), graph.constant(1.0))
+    rise = graph("Mul", share, graph("Gather", graph.constant(np.diff(scores)), left))
+    return graph("Add", graph("Gather", graph.constant(scores), left), rise)
 
 
 def write_pixel_scaler(graph: Graph, x: str, model: Any) -> str:
