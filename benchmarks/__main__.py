@@ -1,5 +1,6 @@
 """``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them.
 
+``python -m benchmarks models`` takes hours and options of its own: see :mod:`benchmarks.models`.
 ``python -m benchmarks fuzz [N]`` measures nothing: see :mod:`benchmarks.fuzz`.
 """
 
@@ -46,6 +47,11 @@ def main(names: list[str]) -> None:
         from benchmarks.fuzz import fuzz
 
         sys.exit(min(1, fuzz(names[1:])))
+    if names[:1] == ["models"]:
+        from benchmarks import models
+
+        models.main(names[1:])
+        return
     unknown = [name for name in names if name not in MEASUREMENTS]
     if unknown:
         sys.exit(f"no measurement {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}")

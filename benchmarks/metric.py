@@ -8,51 +8,22 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_digits, make_friedman1
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import load_digits
 
 from benchmarks.harness import PeakMemory, best_times, heading, row
+from benchmarks.peers import XRFM
+from benchmarks.tables import TABLES, TEST, TRAIN, Task, friedman, split
 from bochner import FourierFeatures, GradientMetric
-from bochner.data.local import find_file
 from bochner.linear import RidgeClassifier, RidgeRegressor
 from bochner.linear.base import LinearHead
 from bochner.linear.scoring import MEASURES
 from bochner.models.selection import Problem, learn
 from bochner.records.statistics import format_mean, mean_and_error
 
-TRAIN, TEST = 10_000, 10_000  # the most rows of a table
 WIDTH = 4000  # columns of the features
-_NUMBERS = ("cadata", "cpusmall")
-_TABLES = ("ijcnn1", "covtype", *_NUMBERS, "adult")
-
-
-class Task(NamedTuple):
-    """Standardised rows and labels to learn from, and to be tested on."""
-
-    X: Any
-    y: Any
-    X_test: Any
-    y_test: Any
-
-    @property
-    def classes(self) -> bool:
-        return np.asarray(self.y).dtype.kind != "f"
-
-
-def split(X: Any, y: Any, seed: int) -> Task:
-    order = np.random.RandomState(seed).permutation(len(y))
-    n = min(TRAIN, int(0.75 * len(y)))
-    train, test = order[:n], order[n : n + TEST]
-    scaler = StandardScaler().fit(X[train])
-    return Task(scaler.transform(X[train]), y[train], scaler.transform(X[test]), y[test])
-
-
-def friedman(seed: int, n: int = TRAIN + TEST, d: int = 50) -> Task:
-    X, y = make_friedman1(n, d, noise=1.0, random_state=seed)
-    return split(X, y, seed)
+_TABLES = ("ijcnn1", "covtype", "cadata", "cpusmall", "adult")
 
 
 def two_directions(seed: int) -> Task:
@@ -69,21 +40,10 @@ def digits(seed: int) -> Task:
     return split(X, y, seed)
 
 
-def local(name: str, seed: int) -> Task:
-    path = find_file(f"{name}.npz")
-    if path is None:
-        raise FileNotFoundError(f"there is no {name}.npz in the folder of the data.")
-    with np.load(path) as file:
-        parts = [key for key in file.files if key.startswith("X")]
-        X = np.concatenate([file[key] for key in parts])
-        y = np.concatenate([file[key.replace("X", "y")] for key in parts])
-    return split(X.astype(np.float32), y.astype(float if name in _NUMBERS else int), seed)
-
-
 TASKS: Mapping[str, Callable[[int], Task]] = {
     "Friedman 1, 50 columns": friedman,
     "two directions of 30": two_directions,
-    **{name: partial(local, name) for name in _TABLES},
+    **{name: TABLES[name] for name in _TABLES},
     "digits": digits,
 }
 
@@ -105,7 +65,7 @@ def ours(task: Task, mode: str | None, seed: int) -> float:
 
 def fit_time() -> None:
     heading("fit of GradientMetric, n=10000, d=50, and of one ridge regression of its width")
-    task = friedman(0, n=TRAIN * 4 // 3)
+    task = friedman(0, n=TRAIN * 4 // 3).standardised()
     features = FourierFeatures(n_components=1024, gamma="median", random_state=0)
     times = best_times(
         {
@@ -151,7 +111,7 @@ def scores(seeds: int = 3) -> None:
         found: dict[str | None, list[float]] = {None: [], "auto": []}
         for seed in range(seeds):
             try:
-                task = make(seed)
+                task = make(seed).standardised()
             except FileNotFoundError as error:
                 print(f"{name} is left out: {error}")
                 break
@@ -162,24 +122,8 @@ def scores(seeds: int = 3) -> None:
 
 
 def xrfm_score(task: Task, seed: int) -> float:
-    """xRFM as it comes, on the CPU; a fifth of the training rows is what it tunes with."""
-    import torch
-    from xrfm import xRFM
-
-    model = xRFM(device="cpu", random_state=seed, verbose=False)
-    order = np.random.RandomState(seed).permutation(len(task.y))
-    labels, y = np.unique(task.y, return_inverse=True) if task.classes else (None, task.y)
-    parts = []
-    for rows in np.split(order, [int(0.8 * len(order))]):
-        parts += [torch.tensor(task.X[rows], dtype=torch.float32), torch.tensor(y[rows])]
-    if not task.classes:
-        parts = [part.float() if part.ndim == 2 else part.float()[:, None] for part in parts]
-    model.fit(*parts)
-    predictions = model.predict(torch.tensor(task.X_test, dtype=torch.float32))
-    predictions = np.asarray(predictions).ravel()
-    if labels is None:
-        return MEASURES["R2"].score(task.y_test, predictions)
-    return float(np.mean(labels[predictions.astype(int)] == task.y_test))
+    measure = MEASURES["accuracy" if task.classes else "R2"]
+    return measure.score(task.y_test, XRFM(seed).fit(task.X, task.y).predict(task.X_test))
 
 
 def beside_xrfm(names: tuple[str, ...] = tuple(TASKS)) -> None:
@@ -190,7 +134,7 @@ def beside_xrfm(names: tuple[str, ...] = tuple(TASKS)) -> None:
     row("", "ours", "xRFM", "ours", "xRFM", widths=(26, 10, 10, 12, 12))
     for name in names:
         try:
-            task = TASKS[name](0)
+            task = TASKS[name](0).standardised()
         except FileNotFoundError as error:
             print(f"{name} is left out: {error}")
             continue

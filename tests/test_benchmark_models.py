@@ -1,0 +1,86 @@
+"""What `python -m benchmarks models` prints and keeps, on small tables."""
+
+from functools import partial
+
+import pytest
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+pytest.importorskip("psutil", reason="psutil is not installed")
+
+from benchmarks import models
+from benchmarks.peers import Peer
+from benchmarks.tables import TABLES, Task, friedman
+
+from bochner.records.cells import Cell, Result
+
+
+@pytest.fixture
+def small(monkeypatch):
+    tables = {"numbers": partial(friedman, n=120, d=5), "classes": _classes}
+    monkeypatch.setattr(models, "TABLES", tables)
+    for name in ("first", "second"):
+        monkeypatch.setitem(models.PEERS, name, Peer(name, _nearest))
+    models.warm_up.cache_clear()
+
+
+def _nearest(task, seed):
+    return KNeighborsClassifier() if task.classes else KNeighborsRegressor()
+
+
+def _classes(seed):
+    task = friedman(seed, n=120, d=5)
+    return Task(task.X, (task.y > 14).astype(int), task.X_test, (task.y_test > 14).astype(int))
+
+
+def test_what_was_measured_is_not_measured_again(small, monkeypatch, tmp_path, capsys):
+    given = ["--tables", "numbers,classes", "--seeds", "2", "--methods", "first,second"]
+    given += ["--file", str(tmp_path / "cells.jsonl")]
+    models.main(given)
+    first = capsys.readouterr().out
+    assert first.count("fit ") == 8
+    assert "±" in first
+    monkeypatch.setattr(models, "measure", None)  # which would be an error
+    models.main(given)
+    again = capsys.readouterr().out
+    assert first.endswith(again)
+
+
+def test_ours_says_what_it_chose(small, tmp_path, capsys):
+    given = ["--tables", "classes", "--seeds", "1", "--methods", "ours"]
+    models.main([*given, "--file", str(tmp_path / "cells.jsonl")])
+    assert "what ours chose" in capsys.readouterr().out
+
+
+def test_packages_that_are_missing_are_left_out(small, monkeypatch, tmp_path, capsys):
+    missing = Peer("Nobody's", _nearest, "no-such-package")
+    monkeypatch.setitem(models.PEERS, "nobody", missing)
+    given = ["--tables", "numbers", "--seeds", "1", "--methods", "nobody,first"]
+    models.main([*given, "--file", str(tmp_path / "cells.jsonl")])
+    assert "Nobody's is left out: pip install" in capsys.readouterr().out
+
+
+def test_unknown_names_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        models.main(["--tables", "cadat"])
+    assert "no 'cadat'" in capsys.readouterr().err
+
+
+def _result(table, method, score, fit):
+    cell = Cell("models", table, method, None, 0)
+    return Result(cell, score, fit, fit, {"measure": "R2", "cpu": fit})
+
+
+def test_ranks_and_ratios():
+    found = {
+        ("a", "ours"): [_result("a", "ours", 0.9, 2.0)],
+        ("a", "xrfm"): [_result("a", "xrfm", 0.8, 8.0)],
+        ("b", "ours"): [_result("b", "ours", 0.5, 3.0)],
+        ("b", "xrfm"): [_result("b", "xrfm", 0.5, 3.0)],
+        ("c", "ours"): [_result("c", "ours", 0.1, 3.0)],  # not measured with the other
+    }
+    assert models.mean_ranks(found) == {"ours": 1.25, "xrfm": 1.75}
+    assert models.time_ratios(found) == {"a": 0.25, "b": 1.0}
+
+
+def test_the_tables_of_the_comparison():
+    assert {"adult", "covtype", "mnist", "friedman"} <= set(TABLES)
