@@ -168,7 +168,7 @@ def _check_data(
 
         model = make_preparation(table.X, table.image_shape)
         if method is not None:
-            known = {"width": width, "gamma": 1.0, "metric": metric}
+            known: dict[str, Any] = {"width": width, "gamma": 1.0, "metric": metric}
             shape = table.image_shape
             model = make_model(method, table.X, table.y, table.task, image_shape=shape, **known)
         check_convertible(model)
