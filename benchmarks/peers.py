@@ -43,7 +43,7 @@ def lightgbm(task: Task, seed: int) -> Any:
     return (LGBMClassifier if task.classes else LGBMRegressor)(random_state=seed, verbose=-1)
 
 
-class XRFM(BaseEstimator):
+class XRFM(BaseEstimator):  # type: ignore[misc]
     """xRFM as it comes, on the CPU; a fifth of the training rows is what it tunes with."""
 
     def __init__(self, random_state: int = 0) -> None:
@@ -54,7 +54,8 @@ class XRFM(BaseEstimator):
         from xrfm import xRFM
 
         order = np.random.RandomState(self.random_state).permutation(len(y))
-        self.classes_, targets = None, np.asarray(y, dtype=np.float32)[:, None]
+        targets: Any = np.asarray(y, dtype=np.float32)[:, None]
+        self.classes_: Any = None
         if np.asarray(y).dtype.kind != "f":
             self.classes_, targets = np.unique(y, return_inverse=True)
         parts = []
