@@ -15,11 +15,15 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 
+import bochner
 from tests.places import PLACES, on_host
 
 # How far a float32 result may be from the float64 one: phases of a few units are known to 5e-7,
 # and columns are of order one.
 SINGLE = 2e-5
+
+# The public names that are maps of rows; the others are models.
+PUBLIC_MAPS = {name for name in bochner.__all__ if hasattr(getattr(bochner, name), "transform")}
 
 # Two values of every parameter of every map; one differs from what was given.
 ANOTHER: dict[str, tuple[Any, Any]] = {
@@ -40,7 +44,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "n_rounds": (2, 3),
     "validation_fraction": (0.3, 0.4),
     "draw": ("heaviest", "with_replacement"),
-    "score": ("centred", "alignment"),
+    "criterion": ("centred", "alignment"),
     "support": ("candidates", "continuous"),
     "target": ("regression", "auto"),
     "landmarks": ("kmeans", "random"),

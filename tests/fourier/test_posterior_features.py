@@ -49,12 +49,12 @@ def fit(X, y, **parameters):
 
 def test_losses_and_posterior_are_the_definition(rng):
     X, y = rng.normal(size=(15, 3)), rng.integers(3, size=15)
-    fitted = fit(X, y, n_candidates=20, beta=2.0, score="alignment")
+    fitted = fit(X, y, n_candidates=20, beta=2.0, criterion="alignment")
     W = np.hstack([block for _, block in fitted._candidates.blocks()])
     expected = [alignment_loss(X, label_similarity(y, "classes"), w) for w in W.T]
     np.testing.assert_allclose(fitted.losses_, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(fitted.posterior_, gibbs_posterior(expected, 2.0, 15), atol=1e-12)
-    centred = fitted.with_posterior(score="centred")
+    centred = fitted.with_posterior(criterion="centred")
     losses = (1 - np.array([centred_score(X, y, w) for w in W.T])) / 2
     np.testing.assert_array_equal(centred.losses_, fitted.losses_)
     np.testing.assert_allclose(centred.scores_, 1 - 2 * losses, rtol=0, atol=1e-10)
@@ -71,7 +71,7 @@ def test_the_mean_of_the_label_similarity_does_not_decide(shares):
     prior = np.sqrt(np.pi / 2)  # the mean norm of a standard normal vector in the plane
     error = np.sqrt((2 - np.pi / 2) / 200)
     for score, follows in (("centred", True), ("alignment", False)):
-        norms = np.linalg.norm(learned.with_posterior(score=score).frequencies_, axis=0)
+        norms = np.linalg.norm(learned.with_posterior(criterion=score).frequencies_, axis=0)
         assert (abs(norms.mean() - prior) < 3 * error) == follows
 
 
@@ -83,7 +83,7 @@ def test_chi2_finds_the_direction_of_many_or_unequal_classes(classes):
     learned = fit(X, y, n_candidates=2000, n_components=200, divergence="chi2", rho=0.001)
     along = {}
     for score in ("centred", "alignment"):
-        w = learned.with_posterior(score=score).frequencies_
+        w = learned.with_posterior(criterion=score).frequencies_
         along[score] = (w[0] ** 2 / (w**2).sum(axis=0)).mean()  # 1/2 for the prior
     assert along["alignment"] < 0.65
     assert along["centred"] > 0.8
@@ -241,7 +241,7 @@ class TestBound:
         for seed in range(20):
             rng = np.random.default_rng(seed)
             X, y = rng.normal(size=(1000, 2)), rng.random(1000) < share
-            learned = fit(X, y, gamma=0.01, random_state=seed, score="alignment")
+            learned = fit(X, y, gamma=0.01, random_state=seed, criterion="alignment")
             found["own"] += learned.bound(0.05).informative
             found["posterior"] += learned.posterior_bound(0.05).informative
         assert max(found.values()) / 20 <= allowed(20, 0.05)

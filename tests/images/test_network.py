@@ -368,7 +368,7 @@ def test_a_sample_of_the_images():
     fitted = network(max_images=10).fit(X)
     assert fitted.transform(X).shape[0] == 30
     fewer = network(n_patches=5, approximation="nystroem", layers=[PatchLayer(2, 4)])
-    assert len(fewer.fit(X).approximations_[0].components_) == 4
+    assert len(fewer.fit(X).approximations_[0].landmarks_) == 4
 
 
 def test_clone_and_pickle():

@@ -90,7 +90,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Much better with ten features or fewer; it carries no guarantee. The rows of a dask array
         come to the host, as many as fit in `memory_budget` (None: one gigabyte), a random sample
         if there are more.
-    score : {"centred", "alignment"}, default="centred"
+    criterion : {"centred", "alignment"}, default="centred"
         What the posterior is learned from. ``"alignment"`` is the paper's: labels are similar by
         +1 or -1. With many or unequal classes its mean over pairs is not 0, and the sum over all
         rows decides. ``"centred"`` takes the shares of the classes off:
@@ -112,7 +112,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     losses_ : ndarray of shape (n_candidates,)
         Alignment loss of every candidate, which the guarantees are about. (Candidates only.)
     scores_ : ndarray of shape (n_candidates,)
-        What the posterior is learned from, by `score`; ``1 - 2 losses_`` for ``"alignment"``.
+        What the posterior is learned from, by `criterion`; ``1 - 2 losses_`` for ``"alignment"``.
         (Candidates only.)
     posterior_ : ndarray of shape (n_candidates,)
         Posterior weight of every candidate. (Candidates only.)
@@ -166,7 +166,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "n_candidates": [Interval(Integral, 1, MOST, closed="both")],
         "draw": [StrOptions({"without_replacement", "with_replacement", "heaviest"})],
         "support": [StrOptions({"candidates", "continuous"})],
-        "score": [StrOptions({"centred", "alignment"})],
+        "criterion": [StrOptions({"centred", "alignment"})],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
 
@@ -185,7 +185,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             "without_replacement"
         ),
         support: Literal["candidates", "continuous"] = "candidates",
-        score: Literal["centred", "alignment"] = "centred",
+        criterion: Literal["centred", "alignment"] = "centred",
         target: TargetKind = "auto",
         kernel: str | SpectralKernel = "gaussian",
         gamma: float | str = "scale",
@@ -201,7 +201,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self.n_candidates = n_candidates
         self.draw = draw
         self.support = support
-        self.score = score
+        self.criterion = criterion
         self.target = target
         self.kernel = kernel
         self.gamma = gamma
@@ -277,7 +277,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Parameters
         ----------
         **changes
-            New values for `n_components`, `divergence`, `beta`, `rho`, `mu`, `draw` or `score`.
+            New values for `n_components`, `divergence`, `beta`, `rho`, `mu`, `draw` or
+            `criterion`.
 
         Returns
         -------
@@ -285,7 +286,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             A fitted copy; this one is unchanged. Costs O(n_candidates).
         """
         check_is_fitted(self, "losses_")
-        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw", "score"}
+        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw", "criterion"}
         if not set(changes) <= allowed:
             wrong = sorted(set(changes) - allowed)[0]
             raise ValueError(
@@ -408,7 +409,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     def _choose(self) -> Self:
         n, n_rows = self._n_frequencies(), self._sums.n_rows
-        self.scores_ = self._sums.agreement(centred=self.score == "centred")
+        self.scores_ = self._sums.agreement(centred=self.criterion == "centred")
         losses = 0.5 - self.scores_ / 2
         if self.divergence == "kl":
             self.posterior_ = gibbs_posterior(losses, self.beta, n_rows)
@@ -445,7 +446,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         random_state = np.random.RandomState(self._draw_seed)
         X, y = take_part(X, y, random_state, memory_budget=self.memory_budget)
         n = self._n_frequencies()
-        A, signs = Target(self.classes_).columns_and_signs(y, centred=self.score == "centred")
+        A, signs = Target(self.classes_).columns_and_signs(y, centred=self.criterion == "centred")
         context = self._init_callback_context(max_subtasks=_STEPS)
         context.call_on_fit_task_begin(estimator=self)
         chains = sample_frequencies(

@@ -223,7 +223,7 @@ def curve(name: str, points: Mapping[Any, Sequence[float]]) -> Series | None:
     --------
     >>> from bochner.records.sections import curve
     >>> series = curve("ours", {100: [2.0, 4.0], 10: [7.0, 7.0]})
-    >>> series.x, series.y, series.error
+    >>> series.x, series.y, tuple(round(error, 6) for error in series.error)
     ((10, 100), (7.0, 3.0), (0.0, 1.0))
     """
     measured = {x: values for x, values in sorted(points.items()) if len(values)}

@@ -89,7 +89,7 @@ def _losses(task: str, seed: int, max_train: int | None, gamma: float, candidate
         n_components=2,
         n_candidates=candidates,
         draw="with_replacement",
-        score="alignment",
+        criterion="alignment",
         gamma=gamma,
         random_state=seed,
     )
