@@ -293,7 +293,7 @@ class TestBadInput:
             {"mu": 1.0},
             {"n_candidates": 0},
             {"n_candidates": 10**30},
-            {"score": "paper"},
+            {"criterion": "paper"},
             {"draw": "all"},
             {"divergence": "tv"},
             {"n_components": 7},
