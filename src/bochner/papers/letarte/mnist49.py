@@ -71,7 +71,7 @@ def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]
         yield 0.0, FourierFeatures(sampling="iid", **settings).fit(X, y)
         return
     posterior, name, strengths = POSTERIORS[cell.method]
-    settings |= posterior | {"score": "alignment"}  # the paper's
+    settings |= posterior | {"criterion": "alignment"}  # the paper's
     if "support" in posterior:
         for strength in strengths:
             settings[name] = strength
