@@ -15,7 +15,7 @@ demo: .venv/stamp-cli
 	$(BIN)/bochner compare
 
 test: .venv/stamp-dev
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile  # a worker, a core
 
 lint: .venv/stamp-dev
 	$(BIN)/ruff check .
