@@ -96,6 +96,22 @@ def test_noise_is_left_alone():
     assert left.count(None) >= 5  # the rest is within half a standard error by luck
 
 
+def test_other_modes_without_the_data():
+    X, y = irrelevant_columns(300)
+    metric = GradientMetric(n_frequencies=64, n_rounds=1, random_state=0).fit(X, y)
+    before = metric.transform(X)
+    assert set(metric.modes_) == {None, "diagonal", "root", "full"}
+    for mode in metric.modes_:
+        other = metric.with_mode(mode)
+        assert (other.mode_, other.modes_) == (mode, (mode,))
+        if mode is not None:
+            named = GradientMetric(mode, n_frequencies=64, n_rounds=1, random_state=0).fit(X, y)
+            np.testing.assert_allclose(other.matrix_, named.matrix_, atol=1e-12)
+    np.testing.assert_array_equal(metric.transform(X), before)
+    with pytest.raises(ValueError, match="was not looked at"):
+        metric.with_mode("full").with_mode("root")
+
+
 def test_nothing_to_learn():
     X, y = irrelevant_columns(200)
     metric = GradientMetric(None, n_frequencies=50, random_state=0).fit(X, y)

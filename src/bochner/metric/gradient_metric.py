@@ -221,12 +221,15 @@ class GradientMetric(SupervisedFeatureMap):
         Returns
         -------
         GradientMetric
-            A fitted copy; this one is unchanged. It has the matrix of the mode's best round.
+            A fitted copy with the matrix of the mode's best round, and with no other mode; this
+            one is unchanged.
         """
         check_is_fitted(self)
         if mode not in self.modes_:
             raise ValueError(f"mode={mode!r} was not looked at, only {list(self.modes_)}.")
-        return copy(self)._use(mode)
+        other = copy(self)._use(mode)
+        other._by_mode = {mode or "": self._by_mode[mode or ""]}
+        return other
 
     @property
     def modes_(self) -> tuple[str | None, ...]:

@@ -104,18 +104,22 @@ def _given(feature_map: Any) -> Family:
         known = copy.get_params(deep=False)
         if known.get("random_state", 0) is None:
             copy.set_params(random_state=seed)
-        if length is not None:
-            copy.set_params(gamma=0.5 / length**2)
-        return copy
+        return copy if length is None else copy.set_params(gamma=_gamma(copy, length))
 
     open_gamma = isinstance(feature_map.get_params(deep=False).get("gamma"), str)
     return Family("", type(feature_map).__name__, make, _SMOOTH if open_gamma else ())
 
 
+def _gamma(feature_map: Any, length: float) -> float:
+    """What `gamma` of a map must be for a length scale: kernels differ in what it means."""
+    kernel: Any = kernel_object(feature_map.get_params(deep=False).get("kernel", "gaussian"))
+    return float(kernel.gamma_for_distance(length))
+
+
 def _of_method(method: Any) -> Family:
     def make(width: int, length: float | None, seed: int, task: str) -> Any:
-        gamma: Any = "scale" if length is None else 0.5 / length**2
-        return method.make_map(width=width, task=task, gamma=gamma, random_state=seed)
+        made = method.make_map(width=width, task=task, random_state=seed)
+        return made if length is None else made.set_params(gamma=_gamma(made, length))
 
     if method.exact or method.images:
         raise ValueError(f"features={method.name!r} has no map of rows of numbers.")

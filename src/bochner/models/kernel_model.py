@@ -28,7 +28,7 @@ from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, Scaling
-from bochner.models.tuner import Labelled, Tried, Tuner
+from bochner.models.tuner import Labelled, Tried, Tuner, one_target
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
 FEWEST_ROWS = 5
@@ -189,14 +189,14 @@ class KernelModel(CheckedRows):
             With the steps of ``pipeline_``, which stays as it is.
         """
         check_is_fitted(self)
+        y = np.asarray(y)
         steps, rows = [], X
         for name, step in self.pipeline_.steps[:-2]:
             fresh = clone(step)
             if name == "metric":
                 fresh.set_params(mode=step.mode_)
-            steps.append((name, fresh.fit(rows, y)))
+            steps.append((name, fresh.fit(rows, one_target(y))))
             rows = fresh.transform(rows)
-        y = np.asarray(y)
         feature_map = clone(self.pipeline_.named_steps["map"])
         return self._train(steps, feature_map, X, y, self._weights(y, None))
 

@@ -11,7 +11,8 @@ scaling       what becomes of a number `x` of a column
 ============  ==========================================================================
 
 The values of columns that have two stay two apart. Sparse rows keep their zeros: they are divided
-by the standard deviation, and that is all.
+by the standard deviation, and that is all. (scikit-learn's scalers know neither devices nor dask
+arrays, and none bends outliers.)
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class ColumnScaler(FeatureMap):
         self.knots_ = self.scores_ = None
         if self._kind in ("robust", "quantile"):
             self._binary = _two_values(sample)
-            center, spread = _robust(sample)
+            center, spread = _robust(sample, self._binary)
             if self._kind == "quantile":
                 shares = np.linspace(0, 1, min(_KNOTS, len(sample)))
                 self.knots_ = np.quantile(sample, shares, axis=0)
@@ -169,8 +170,8 @@ def _two_values(sample: Float) -> Float:
     return np.all((sample == low) | (sample == high), axis=0).astype(np.float64)
 
 
-def _robust(sample: Float) -> tuple[Float, Float]:
+def _robust(sample: Float, binary: Float) -> tuple[Float, Float]:
     """Medians, and interquartile ranges, or half the range where these are zero."""
     low, middle, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=0)
     half = 0.5 * (sample.max(axis=0) - sample.min(axis=0))
-    return middle, np.where((high > low) & (_two_values(sample) == 0), high - low, half)
+    return middle, np.where((high > low) & (binary == 0), high - low, half)

@@ -188,7 +188,9 @@ class Tuner:
         ]
         plain = self._best(by_scaling)
         scaling = plain.setting.scaling
-        by_mode = [plain, *self._with_metric(scaling, first, coarse)]
+        with_metric = self._with_metric(scaling, first, coarse)
+        asked = self.mode not in ("auto", None) and bool(with_metric)
+        by_mode = with_metric if asked else [plain, *with_metric]
         best_mode = self._best(by_mode)
         mode = best_mode.setting.metric
         by_family = [
@@ -231,9 +233,7 @@ class Tuner:
         weights = None if self.rows.weights is None else self.rows.weights[:n_rows]
         feature_map = self.new_map(setting, len(columns))
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # too few directions, searches that stop: see the score
+            warnings.simplefilter("ignore")  # few directions, early stops: the score tells
             feature_map.fit(X, y)
         equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
         held = feature_map.transform(space.held_X)
@@ -302,7 +302,7 @@ class Tuner:
         metric = GradientMetric(
             self.mode, n_frequencies=_METRIC, target=self.task, random_state=self.seed
         )
-        self.metric = metric.fit(X, _one_target(y))
+        self.metric = metric.fit(X, one_target(y))
         return [
             self._along_bandwidths(scaling, mode, family, width)
             for mode in metric.modes_
@@ -371,7 +371,7 @@ class Tuner:
         return next(one for one in candidates if as_good(one))
 
 
-def _one_target(y: NDArray[Any]) -> NDArray[Any]:
+def one_target(y: NDArray[Any]) -> NDArray[Any]:
     """Targets as one column: of several the combination that varies most."""
     if y.ndim == 1:
         return y
