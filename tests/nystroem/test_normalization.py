@@ -34,15 +34,25 @@ def test_it_is_the_root_of_the_inverse_on_what_is_kept(seed, n, repeats, gamma):
     X = rng.normal(size=(n, 3))
     K = gram(np.vstack([X, X[rng.integers(0, n, repeats)]]), gamma)
     found = normalize(K, 1e-10)
-    values, vectors = np.linalg.eigh(K)
-    kept = values > 1e-10 * len(K) * values[-1]
-    assert found.matrix.shape == (len(K), kept.sum())
-    kernel = K @ found.matrix @ found.matrix.T @ K
-    np.testing.assert_allclose(
-        kernel, (vectors[:, kept] * values[kept]) @ vectors[:, kept].T, atol=1e-5
-    )
+    values = np.linalg.eigvalsh(K)
+    floor = 1e-10 * len(K) * values[-1]
+    # no more directions than eigenvalues above rounding, and what they miss is rounding as well
+    assert found.matrix.shape[1] <= np.sum(values > floor)
+    assert found.matrix.shape[1] == len(K) or found.matrix.shape[1] >= np.sum(values > 1e4 * floor)
+    features = K @ found.matrix
+    np.testing.assert_allclose(features @ features.T, K, atol=1e-5)
+    kept = np.flatnonzero(found.matrix.any(axis=1))
+    np.testing.assert_allclose((found.matrix.T @ K @ found.matrix), np.eye(len(kept)), atol=1e-6)
     # a trapezoid: zeros below the diagonal that ends in the last corner
-    assert np.tril(found.matrix, -(len(K) - kept.sum()) - 1).any() == np.False_
+    assert np.tril(found.matrix, -(len(K) - len(kept)) - 1).any() == np.False_
+
+
+def test_of_equal_landmarks_one_is_kept():
+    X = np.repeat(np.random.default_rng(0).normal(size=(7, 3)), 3, axis=0)
+    found = normalize(gram(X), EPSILON)
+    assert found.matrix.shape == (21, 7)
+    kept = np.flatnonzero(found.matrix.any(axis=1))
+    assert len(np.unique(kept // 3)) == 7
 
 
 def test_one_landmark():

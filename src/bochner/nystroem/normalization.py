@@ -5,7 +5,8 @@ U^\top` gives features :math:`K(x, Z) R` of the same inner products: rotations o
 one taken here is (upper) triangular, the transposed inverse of the Cholesky factor of `K`: it
 takes a fraction of the time of eigenvectors, it is unique, so that places and dtypes agree, and a
 product with it costs half of one with a full matrix. Where eigenvalues are too small to be known,
-the others give a trapezoid in its place.
+landmarks are left out that the others explain to rounding, as the pivots of a Cholesky
+factorisation tell: their rows are zero, and the triangle becomes a trapezoid.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ Float = NDArray[np.float64]
 
 _STEPS = 20  # of the power method
 _CLOSE = 2.0  # times the floor: too close to be told by it
-_NEGATIVE = 100.0  # times the floor of float64: what rounding does not do to an eigenvalue
+_COARSER = 10.0  # times the pivot that has left an eigenvalue below
+_NEGATIVE = 1e-6  # of the largest eigenvalue: what rounding does not do to a negative one
 
 
 @dataclass(frozen=True)
@@ -44,21 +46,23 @@ def normalize(K: Float, epsilon: float, kernel: Any = None) -> Normalization:
     >>> import numpy as np
     >>> from bochner.nystroem.normalization import normalize
     >>> normalize(np.array([[4.0, 4.0], [4.0, 4.0]]), 1e-16).matrix
-    array([[0.25],
-           [0.25]])
+    array([[0.5],
+           [0. ]])
     """
     K = _checked(K, kernel)
-    try:
-        lower = np.linalg.cholesky(K)
-    except np.linalg.LinAlgError:
-        return _from_eigenvectors(K, epsilon, kernel)
-    inverse, _ = linalg.lapack.dtrtri(lower, lower=1)
     size = len(K)
     largest = largest_eigenvalue(lambda v: K @ v, size)
-    least = 1 / largest_eigenvalue(lambda v: inverse.T @ (inverse @ v), size)
-    if least <= _CLOSE * floor(size, largest, epsilon):
-        return _from_eigenvectors(K, epsilon, kernel)
-    return Normalization(np.ascontiguousarray(inverse.T), largest, least)
+    limit = floor(size, largest, epsilon)
+    kept, pivot = np.arange(size), limit
+    inverse, least = _inverse_factor(K)
+    while len(kept) and least <= _CLOSE * limit:
+        kept, pivot = _independent(K, pivot), _COARSER * pivot
+        inverse, least = _inverse_factor(K[np.ix_(kept, kept)])
+    if len(kept) < size:
+        _check_positive(K, kept, inverse, _NEGATIVE * largest, kernel)
+    matrix = np.zeros((size, len(kept)))
+    matrix[kept] = inverse.T
+    return Normalization(matrix, largest, least)
 
 
 def floor(size: int, largest: float, epsilon: float) -> float:
@@ -70,7 +74,7 @@ def largest_eigenvalue(product: Callable[[Float], Float], size: int) -> float:
     """Of a positive matrix, by the power method: nearly, and never too large."""
     vector = np.random.RandomState(0).standard_normal(size)
     for _ in range(_STEPS):
-        vector = product(vector / np.linalg.norm(vector))
+        vector = product(vector / (np.linalg.norm(vector) or 1.0))
     return float(np.linalg.norm(vector))
 
 
@@ -83,23 +87,37 @@ def _checked(K: Float, kernel: Any) -> Float:
     return 0.5 * (K + K.T)
 
 
-def _from_eigenvectors(K: Float, epsilon: float, kernel: Any) -> Normalization:
-    values, vectors = np.linalg.eigh(K)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    size, largest = len(K), float(values[0])
-    rounding = floor(size, largest, np.finfo(np.float64).eps)
-    limit = max(_NEGATIVE * rounding, 1e-6 * max(largest, 0.0))
-    if values[-1] < -limit:
+def _inverse_factor(K: Float) -> tuple[Float, float]:
+    """The inverse of the Cholesky factor and the least eigenvalue, 0 where there is none."""
+    try:
+        lower = np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return np.zeros_like(K), 0.0
+    inverse, _ = linalg.lapack.dtrtri(lower, lower=1)
+    if not len(K):
+        return inverse, 0.0
+    return inverse, 1 / largest_eigenvalue(lambda v: inverse.T @ (inverse @ v), len(K))
+
+
+def _independent(K: Float, pivot: float) -> NDArray[np.intp]:
+    """Which landmarks have more than `pivot` that those chosen before them do not explain."""
+    _, order, rank, _ = linalg.lapack.dpstrf(K, tol=pivot, lower=1)
+    return np.sort(order[:rank] - 1)
+
+
+def _check_positive(
+    K: Float, kept: NDArray[np.intp], inverse: Float, limit: float, kernel: Any
+) -> None:
+    """A ValueError where the matrix has eigenvalues below ``-limit``."""
+    left_out = np.setdiff1d(np.arange(len(K)), kept)
+    explained = inverse @ K[np.ix_(kept, left_out)]
+    rest = K[np.ix_(left_out, left_out)] - explained.T @ explained
+    if np.linalg.norm(rest) <= limit:
+        return  # a bound on the negative eigenvalues as well
+    values = np.linalg.eigvalsh(K)
+    if values[0] < -limit:
         raise ValueError(
-            f"kernel={kernel!r} is not positive semi-definite: of the {len(values)} eigenvalues "
+            f"kernel={kernel!r} is not positive semi-definite: of the {len(K)} eigenvalues "
             f"of its matrix of landmarks {int(np.sum(values < -limit))} are negative, the least "
-            f"is {values[-1]:.3g} and the largest {values[0]:.3g}."
+            f"is {values[0]:.3g} and the largest {values[-1]:.3g}."
         )
-    kept = values > floor(size, largest, epsilon)
-    root = vectors[:, kept] / np.sqrt(values[kept])
-    if kept.any():
-        root = linalg.rq(root, mode="r", check_finite=False)
-        signs = np.copysign(1.0, root[np.arange(-root.shape[1], 0), np.arange(root.shape[1])])
-        root = root * signs
-    least = float(values[kept][-1]) if kept.any() else 0.0
-    return Normalization(np.ascontiguousarray(root), largest, least)
