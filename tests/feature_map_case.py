@@ -32,6 +32,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "gamma": (0.1, 3.0),
     "sampling": ("iid", "sobol"),
     "paired": (False, True),
+    "orthogonal": (False, True),
     "n_jobs": (1, 2),
     "memory_budget": (10**6, 10**7),
     "random_state": (5, 6),

@@ -164,10 +164,11 @@ def test_pipelines_of_the_program_predict_the_same(method, task, tmp_path):
     assert model.schema == Schema.of(frame)
 
 
+@pytest.mark.parametrize("width", [16, "auto"])
 @pytest.mark.parametrize("kernel", ["gaussian", "exponential"])
-def test_kernel_models_predict_the_same(kernel, tmp_path):
+def test_kernel_models_predict_the_same(kernel, width, tmp_path):
     for kind, y in ((bochner.KernelClassifier, LABELS), (bochner.KernelRegressor, X[:, 0])):
-        pipeline = kind(16, kernel=kernel, metric="root", random_state=0).fit(X, y).pipeline_
+        pipeline = kind(width, kernel=kernel, metric="root", random_state=0).fit(X, y).pipeline_
         again = load_model(save_model(pipeline, tmp_path / "m.skops", schema=Schema.of(X)))
         np.testing.assert_array_equal(again.pipeline.predict(X), pipeline.predict(X))
 

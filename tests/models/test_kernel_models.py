@@ -18,7 +18,7 @@ from bochner import (
 )
 from bochner.kernels import Exponential, Matern
 from bochner.linear import RidgeRegressor
-from bochner.models import kernel_model
+from bochner.models import kernel_model, tuner
 from bochner.models.families import choose_families
 from bochner.models.tuner import Tuner
 from tests.places import PLACES, on_host
@@ -131,17 +131,47 @@ class TestChoices:
         with pytest.raises(ValueError, match="no map"):
             KernelClassifier(features="exact").fit(X, y)
 
-    def test_nothing_is_tried_twice_nor_after_the_time(self):
+    @pytest.mark.parametrize("width", [64, "auto"])
+    def test_nothing_is_tried_twice_nor_after_the_time(self, width):
         X, y = classes()
-        model = KernelClassifier(n_components=64, random_state=0).fit(X, y)
+        model = KernelClassifier(width, random_state=0).fit(X, y)
         keys = [
             tuple(sorted((k, str(v)) for k, v in r.items() if k not in ("seconds", "score")))
             for r in model.search_results_
         ]
         assert len(set(keys)) == len(keys)
-        hasty = KernelClassifier(n_components=64, time_budget=1e-6, random_state=0).fit(X, y)
+        hasty = KernelClassifier(width, time_budget=1e-6, random_state=0).fit(X, y)
         assert len(hasty.search_results_) < len(model.search_results_) / 3
         assert hasty.score(X, y) > 0.6
+
+    def test_few_rows_are_all_landmarks(self, monkeypatch):
+        X, y = numbers(400)
+        model = KernelRegressor(kernel="exponential", metric=None, random_state=0).fit(X, y)
+        assert model.pipeline_["map"].landmarks_.shape == X.shape
+        assert model.chosen_["n_components"] == model.chosen_["n_rows"] == 320
+        chosen = model.pipeline_[:-1].transform(X)
+        alpha = model.chosen_["penalty"] * len(X)
+        K = model.pipeline_["map"].kernel_(model.pipeline_["map"].landmarks_)
+        targets = model.predict(X) + alpha * model.pipeline_["head"].coef_[_places(model, X)]
+        # (K + alpha) a + b = y: the exact method, on all rows
+        np.testing.assert_allclose(targets, y, atol=1e-6)
+        assert chosen.shape == K.shape
+        monkeypatch.setattr(tuner, "EXACT_ROWS", 300)
+        monkeypatch.setattr(tuner, "WIDTH", 32)
+        model.fit(X, y)
+        assert model.pipeline_["map"].n_components == 32
+
+    def test_on_more_and_more_rows(self, monkeypatch):
+        monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
+        monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
+        X, y = numbers(500)
+        model = KernelRegressor(random_state=0).fit(X, y)
+        exact = [r for r in model.search_results_ if r["n_components"] == r["n_rows"]]
+        by_rows = {n: [r for r in exact if r["n_rows"] == n] for n in (100, 200, 400)}
+        assert len(exact) == sum(map(len, by_rows.values()))
+        assert {r["kernel"] for r in by_rows[100]} == {"gaussian", "matern 3/2", "exponential"}
+        assert 1 <= len(by_rows[400]) <= len(by_rows[200]) <= 3
+        assert model.chosen_ in by_rows[400]
 
     def test_progress_is_printed(self, capsys):
         X, y = classes(100)
@@ -156,6 +186,13 @@ class TestChoices:
             cv=2,
         ).fit(X, y)
         assert search.best_params_["scaling"] in ("none", "standard")
+
+
+def _places(model, X):
+    """Where the rows are among the landmarks."""
+    rows = model.pipeline_[:-2].transform(X)
+    landmarks = model.pipeline_["map"].landmarks_
+    return [int(np.flatnonzero((landmarks == row).all(axis=1))[0]) for row in rows]
 
 
 class TestTargets:
@@ -222,21 +259,23 @@ class TestPlaces:
             return lambda X: X.astype(np.float32)
         return PLACES[name]
 
-    def test_classes(self, place):
+    @pytest.mark.parametrize("width", [32, "auto"])
+    def test_classes(self, place, width):
         X, y = classes(300)
         X[np.abs(X) < 0.2] = 0
         put = self.place(place)
-        model = KernelClassifier(32, scaling="standard", random_state=0).fit(put(X), y)
+        model = KernelClassifier(width, scaling="standard", random_state=0).fit(put(X), y)
         expected = model.predict(X)
         assert np.mean(expected == y) > 0.75
         np.testing.assert_array_equal(on_host(model.predict(put(X))), expected)
         decisions = on_host(model.decision_function(put(X)))
         np.testing.assert_allclose(decisions, model.decision_function(X), atol=1e-4)
 
-    def test_numbers(self, place):
+    @pytest.mark.parametrize("width", [64, "auto"])
+    def test_numbers(self, place, width):
         X, y = numbers(300)
         put = self.place(place)
-        model = KernelRegressor(64, kernel="exponential", scaling="quantile", random_state=0)
+        model = KernelRegressor(width, kernel="exponential", scaling="quantile", random_state=0)
         model.fit(put(X), y)
         predicted = on_host(model.predict(put(X)))
         assert predicted.shape == (300,)

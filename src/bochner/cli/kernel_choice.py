@@ -15,13 +15,25 @@ def choice_lines(trained: Trained, task: str) -> Iterator[str]:
     """Lines about a kernel model: scaling, metric, kernel, and the columns that matter."""
     chosen, tried = trained.chosen, trained.tried
     measure = "accuracy" if task == "classification" else "R2"
-    coarse = [one for one in tried if one["n_components"] == tried[0]["n_components"]]
+    coarse = [one for one in tried if _size(one) == _size(tried[0])]
     plain = [one for one in coarse if one["metric"] is None]
-    turned = [one for one in coarse if one["scaling"] == chosen["scaling"]]
-    first = [one for one in turned if one["kernel"] == tried[0]["kernel"]]
-    same = [one for one in turned if one["metric"] == chosen["metric"]]
-    width = trained.pipeline.named_steps["map"].n_components
-    kernel = f"{chosen['kernel']}, by {chosen['features']} with {width} columns"
+    first = [
+        one
+        for one in coarse
+        if one["scaling"] == chosen["scaling"] and one["kernel"] == tried[0]["kernel"]
+    ]
+    others = [one for one in tried if one["kernel"] != tried[0]["kernel"]]
+    same = [
+        one
+        for one in tried
+        if others
+        and _size(one) == _size(others[0])
+        and (one["scaling"], one["metric"]) == (others[0]["scaling"], others[0]["metric"])
+    ]
+    if chosen["n_components"] == chosen["n_rows"]:
+        kernel = f"{chosen['kernel']}, exact: all rows are landmarks"
+    else:
+        kernel = f"{chosen['kernel']}, by {chosen['features']}, {chosen['n_components']} columns"
     if chosen["bandwidth"] is not None:
         kernel += f", bandwidth {chosen['bandwidth']:g} times the median distance"
     held_out = f"{score_text(measure, chosen['score'])} on the rows it was chosen on"
@@ -35,6 +47,11 @@ def choice_lines(trained: Trained, task: str) -> Iterator[str]:
         shown = trained.importances[:_SHOWN_COLUMNS]
         columns = ", ".join(f"{name} {value:.2f}" for name, value in shown)
         yield f"  columns that matter most: {columns}"
+
+
+def _size(one: Mapping[str, Any]) -> tuple[int, int]:
+    """Rows and columns of what was tried: only equal ones can be compared."""
+    return one["n_rows"], one["n_components"]
 
 
 def _among(part: str, tried: Sequence[Mapping[str, Any]], measure: str) -> str:

@@ -393,7 +393,10 @@ def gradient_outer_product(
     with_cosine = np.ascontiguousarray(coefficients.imag.T, waves.dtype)
     with_sine = np.ascontiguousarray(coefficients.real.T, waves.dtype)
     transposed = np.ascontiguousarray(waves.W.T)
-    total = np.zeros((d,) if diagonal else (d, d))
+    # gradients are combinations of the frequencies: where these are fewer than columns, their
+    # coefficients are multiplied with each other in the place of the gradients
+    few = d > N
+    total = np.zeros((N, N) if few else (d,) if diagonal else (d, d))
     everything = slice(0, N)  # a gradient needs all frequencies
     tasks = waves.tasks(total.nbytes, memory_budget or _DEFAULT_BUDGET)
     chunks = [rows for rows, columns in tasks if columns.start == 0]
@@ -408,6 +411,9 @@ def gradient_outer_product(
             ones = np.ones((height, 1), waves.dtype)
             for a, b in zip(with_sine, with_cosine, strict=True):
                 slope_tile(ones, b[None, :], a[None, :], 0, *windows, slope)
+                if few:
+                    partial += slope.T @ slope
+                    continue
                 np.matmul(slope, transposed, out=gradients)
                 if diagonal:
                     partial += np.einsum("ij,ij->j", gradients, gradients)
@@ -417,4 +423,7 @@ def gradient_outer_product(
 
     for partial in ordered_map(work, chunks, n_threads or default_threads()):
         total += partial
-    return total
+    if not few:
+        return total
+    turned = waves.W @ total
+    return np.einsum("ij,ij->i", turned, waves.W) if diagonal else turned @ waves.W.T

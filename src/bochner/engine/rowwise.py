@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from bochner.engine.places import float_dtype, is_dask, is_host, namespace, zeros
 
@@ -112,7 +113,14 @@ def map_batches(function: Callable[[Any], Any], X: Any, height: int) -> Any:
     """``function(X)`` computed for `height` rows at a time, for rows that are not lazy."""
     batches = row_slices(X.shape[0], height) or [slice(0, 0)]
     parts = [function(X[rows, ...]) for rows in batches]
-    return parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0)
+    return parts[0] if len(parts) == 1 else concat_rows(parts)
+
+
+def concat_rows(parts: Sequence[Any]) -> Any:
+    """The rows of several arrays or sparse matrices in one, where they are."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return namespace(parts[0]).concat(list(parts), axis=0)
 
 
 def concat_columns(parts: Sequence[Any]) -> Any:

@@ -20,6 +20,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from bochner.engine.places import to_numpy
 from bochner.linear.base import Columns, LinearClassifierHead, LinearHead
+from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
@@ -177,15 +178,14 @@ class _Ridge(LinearHead):
         """
         y, weights = self._check_targets(y, sample_weight)
         columns = self._columns(y)
-        equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
-        return self.fit_sums(equations, y)
+        return self.fit_sums(ridge_equations(feature_map, X, columns, weights), y)
 
-    def fit_sums(self, equations: NormalEquations, y: Any) -> Self:
+    def fit_sums(self, equations: RidgeEquations, y: Any) -> Self:
         """Fit from the sums over rows of their features and targets.
 
         Parameters
         ----------
-        equations : NormalEquations
+        equations : NormalEquations or KernelEquations
             Of the features and of the columns that this head fits: numbers as they are, classes
             as -1 and 1.
         y : array of shape (n,)
@@ -197,7 +197,7 @@ class _Ridge(LinearHead):
             With coefficients on the host; `C` must be a number.
         """
         self._columns(y)
-        self.C_, self.n_features_in_ = float(self.C), int(equations.means.shape[0])
+        self.C_, self.n_features_in_ = float(self.C), equations.n_features
         coefficients, intercepts = equations.solve(1 / (2 * self.C_))
         return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
 

@@ -20,7 +20,6 @@ from bochner.engine.inverse import inverse
 from bochner.engine.places import (
     cast,
     convert,
-    identity,
     is_host,
     machine_epsilon,
     namespace,
@@ -44,10 +43,9 @@ def solve_ridge(gram: Any, moments: Any, penalty: float, epsilon: float) -> Any:
     """
     xp = namespace(gram)
     rounding = epsilon * xp.max(xp.linalg.diagonal(gram))
-    ones = identity(gram.shape[0], gram, gram.dtype)
     for jitter in (0.0, 1.0, 100.0) if is_host(gram) else (1.0,):
         try:
-            return inverse(gram + (penalty + jitter * rounding) * ones)(moments)
+            return inverse(gram, penalty + jitter * rounding)(moments)
         except LinAlgError:
             continue
     raise ValueError("the features of the ridge regression are not finite.")
@@ -169,8 +167,14 @@ class NormalEquations:
             max(self.epsilon, other.epsilon),
         )
 
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.gram.shape[0])
+
     def with_targets(self, scale: Any, shift: Any) -> NormalEquations:
         """The sums for the targets ``scale * y + shift`` in the place of `y`, column by column."""
+        scale, shift = convert(scale, self.moments), convert(shift, self.moments)
         moments, means = self.moments * scale, self.target_means * scale + shift
         return replace(self, moments=moments, target_means=means)
 

@@ -29,13 +29,14 @@ Float = NDArray[np.float64]
 
 
 def _diagonal(M: Float) -> Float:
-    return np.sqrt(np.diagonal(M) if M.ndim == 2 else M)
+    weights = np.diagonal(M) if M.ndim == 2 else M
+    return np.asarray(np.sqrt(weights / weights.max()))
 
 
 def _power(exponent: float) -> Callable[[Float], Float]:
     def matrix(M: Float) -> Float:
-        values, vectors = np.linalg.eigh(M)
-        result: Float = (vectors * np.clip(values, 0, None) ** exponent) @ vectors.T
+        values, vectors = np.linalg.eigh(M / np.diagonal(M).max())
+        result: Float = (vectors * np.clip(values / values[-1], 0, None) ** exponent) @ vectors.T
         return result
 
     return matrix
@@ -43,6 +44,7 @@ def _power(exponent: float) -> Callable[[Float], Float]:
 
 DIAGONAL = "diagonal"
 
+# From the outer product to `L` of largest singular value 1.
 # From the simplest to the one with most freedom: the order in which ties are decided.
 MODES: dict[str, Callable[[Float], Float]] = {
     DIAGONAL: _diagonal,
@@ -58,8 +60,7 @@ def metric_matrix(M: Float, mode: str | None) -> Float:
     """
     if mode is None or not M.any():
         return np.ones(len(M))
-    L = MODES[mode](M / (np.diagonal(M) if M.ndim == 2 else M).max())
-    return L / (np.linalg.norm(L, 2) if L.ndim == 2 else L.max())
+    return MODES[mode](M)
 
 
 def times(L: Float, W: Float) -> Float:

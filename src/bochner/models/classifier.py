@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,15 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     of a kernel, and separated by least squares on one column of -1 and 1 per class. A fifth of
     the rows, at most 4000, is held out; what is open is chosen on them from coarse to fine: first
     the scaling, then whether the metric helps, then the kernel and its bandwidth, each with the
-    best penalty. Choices are made by the logistic loss of the margins; of those that differ by
-    less than half a standard error the simplest is taken. The model is then trained on all rows.
+    best penalty, the best few of them on more and more rows. Choices are made by the logistic
+    loss of the margins; of those that differ by less than half a standard error the simplest is
+    taken. The model is then trained on all rows.
 
     Parameters
     ----------
-    n_components : int, default=2048
-        Number of features.
+    n_components : int or "auto", default="auto"
+        Number of features. ``"auto"`` takes all rows as landmarks of the kernel where there are at
+        most 12500: the model is then the exact kernel method. Of more rows it makes 2048 features.
     features : str or estimator, default="auto"
         The map: ``"auto"``, the name of one (``"FourierFeatures"``, ``"NystroemFeatures"``,
         ``"MercerFeatures"``, ...), or an unfitted map of your own.
@@ -108,7 +110,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     def __init__(
         self,
-        n_components: int = 2048,
+        n_components: int | Literal["auto"] = "auto",
         *,
         features: Any = "auto",
         kernel: Any = "auto",

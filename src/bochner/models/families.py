@@ -14,7 +14,7 @@ from bochner.models.methods import find_method
 from bochner.nystroem.features import NystroemFeatures
 
 _SMOOTH = (0.15, 0.3, 0.6, 1.2, 2.4, 4.8)
-_ROUGH = (0.5, 2.0, 8.0, 32.0)  # rough kernels hardly change beyond
+_ROUGH = (0.7, 3.0)  # a rough kernel with another penalty is nearly one of another bandwidth
 
 
 @dataclass(frozen=True)
@@ -31,32 +31,43 @@ class Family:
     bandwidths : tuple of float
         Multiples of the median distance between rows, from the narrowest to the widest; empty
         where the map has a bandwidth of its own.
+    kernel_at : callable or None
+        From the length scale to the kernel, where the exact kernel method may take the place of
+        the map.
     """
 
     kernel: str
     features: str
     make: Callable[[int, float | None, int, str], Any]
     bandwidths: tuple[float, ...]
+    kernel_at: Callable[[float | None], Any] | None = None
 
     @property
     def name(self) -> str:
         """Kernel and features."""
         return f"{self.kernel} {self.features}".strip()
 
+    def make_exact(self, length: float | None) -> Any:
+        """The unfitted map of the exact kernel method: the kernel at all rows."""
+        assert self.kernel_at is not None
+        return NystroemFeatures(kernel=self.kernel_at(length), landmarks="all", orthogonal=False)
 
-def _of_kernel(kernel: SpectralKernel, name: str, features: Any) -> Family:
+
+def _of_kernel(kernel: SpectralKernel, name: str, features: Any, exact: bool = False) -> Family:
+    def kernel_at(length: float | None) -> Any:
+        if length is None or not isinstance(kernel, StandardKernel):
+            return kernel
+        return kernel.with_gamma(kernel.gamma_for_distance(length))
+
     def make(width: int, length: float | None, seed: int, task: str) -> Any:
-        scaled = kernel
-        if length is not None and isinstance(kernel, StandardKernel):
-            scaled = kernel.with_gamma(kernel.gamma_for_distance(length))
         if features is FourierFeatures:
             width += width % 2  # a cosine and a sine
-        return features(n_components=width, kernel=scaled, random_state=seed)
+        return features(n_components=width, kernel=kernel_at(length), random_state=seed)
 
     bandwidths: tuple[float, ...] = _SMOOTH if isinstance(kernel, Gaussian) else _ROUGH
     if not isinstance(kernel, StandardKernel) or kernel.gamma is not None:
         bandwidths = ()  # it has its own
-    return Family(name, features.__name__, make, bandwidths)
+    return Family(name, features.__name__, make, bandwidths, kernel_at if exact else None)
 
 
 def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family]:
@@ -87,7 +98,12 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
         return [_given(features)]
     if features == "auto":
         return [
-            _of_kernel(k, name, FourierFeatures if isinstance(k, Gaussian) else NystroemFeatures)
+            _of_kernel(
+                k,
+                name,
+                FourierFeatures if isinstance(k, Gaussian) else NystroemFeatures,
+                exact=True,
+            )
             for k, name in named
         ]
     method = find_method(features)

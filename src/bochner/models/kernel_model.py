@@ -20,7 +20,7 @@ from bochner.engine.places import is_dask, to_numpy
 from bochner.engine.rowwise import map_batches, map_rows, with_known_lengths
 from bochner.engine.summaries import rows_at
 from bochner.guarantees.guarantee import Guarantee
-from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.linear.splits import hold_out
 from bochner.metric.gradient_metric import Mode
 from bochner.metric.matrices import MODES
@@ -45,7 +45,7 @@ class KernelModel(CheckedRows):
     _learned: ClassVar[str] = "pipeline_"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "features": [str, HasMethods(["fit", "transform"])],
         "kernel": [str, HasMethods(["__call__"])],
         "metric": [StrOptions({"auto", *MODES}), None],
@@ -60,7 +60,7 @@ class KernelModel(CheckedRows):
 
     def __init__(
         self,
-        n_components: int = 2048,
+        n_components: int | Literal["auto"] = "auto",
         *,
         features: Any = "auto",
         kernel: Any = "auto",
@@ -155,7 +155,7 @@ class KernelModel(CheckedRows):
             judges,
             self._task,
             choose_families(self.features, self.kernel),
-            width=self.n_components,
+            width=None if self.n_components == "auto" else self.n_components,
             scalings=SCALINGS if self.scaling == "auto" else (self.scaling,),
             metric=self.metric,
             penalty=None if self.penalty == "auto" else float(self.penalty),
@@ -223,8 +223,8 @@ class KernelModel(CheckedRows):
         weight = float(len(y)) if weights is None else float(weights.sum())
         return float(1 / (2 * self.chosen_["penalty"] * weight))
 
-    def _of_targets(self, equations: NormalEquations) -> NormalEquations:
-        """Sums for the targets of the head out of those for the columns."""
+    def _of_targets(self, equations: RidgeEquations) -> RidgeEquations:
+        """What the targets of the head need, out of what the columns do."""
         return equations
 
     def _weights(self, y: NDArray[Any], sample_weight: Any) -> Float | None:
@@ -246,7 +246,7 @@ class KernelModel(CheckedRows):
             example = to_numpy(apply(np.zeros((1, X.shape[1]))))
             width = None if example.ndim == 1 else example.shape[1]
             return map_rows(_on_host, X, width, dtype=example.dtype, meta=example[:0], apply=apply)
-        return map_batches(apply, X, max(1, _BATCH // self.n_components))
+        return map_batches(apply, X, max(1, _BATCH // self.chosen_["n_components"]))
 
 
 def _on_host(X: Any, apply: Any) -> NDArray[Any]:

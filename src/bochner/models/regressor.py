@@ -11,10 +11,10 @@ from scipy.special import betainccinv
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 
-from bochner.engine.places import convert, is_dask, to_numpy
+from bochner.engine.places import is_dask, to_numpy
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.heads import RidgeRegressor
-from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
 from bochner.models.tuner import Labelled, Tried
@@ -99,11 +99,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
         self._spread = np.where(spread > 0, spread, 1.0)
         return np.asarray((columns - self._shift) / self._spread)
 
-    def _of_targets(self, equations: NormalEquations) -> NormalEquations:
-        scale, shift = (
-            convert(values, equations.moments) for values in (self._spread, self._shift)
-        )
-        return equations.with_targets(scale, shift)
+    def _of_targets(self, equations: RidgeEquations) -> RidgeEquations:
+        return equations.with_targets(self._spread, self._shift)
 
     def _head(self, C: float) -> RidgeRegressor:
         return RidgeRegressor(C)

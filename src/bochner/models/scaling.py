@@ -132,7 +132,10 @@ class ColumnScaler(FeatureMap):
             bent = scaled / xp.sqrt(1 + (scaled / FARTHEST) ** 2)
         else:
             columns = (xp.asarray(X[:, j], copy=True) for j in range(X.shape[1]))
-            bent = xp.stack([self._ranked(x, j) for j, x in enumerate(columns)], axis=1)
+            bent = xp.stack(
+                [x if self._binary[j] else self._ranked(x, j) for j, x in enumerate(columns)],
+                axis=1,
+            )
         return binary * scaled + (1 - binary) * bent
 
     def _ranked(self, x: Any, j: int) -> Any:

@@ -2,8 +2,8 @@
 
 Scalings of the columns are told apart with few rows and few features; the metric is learned once,
 for the best of them; then kernels are compared, and the best few at last with all rows and all
-features. Every candidate is a ridge regression whose penalties come from one set of sums, and
-nothing is computed twice.
+features. Of few rows all are landmarks, and what is compared are exact kernel ridge regressions,
+on more and more rows. Nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bochner.engine.places import cast, to_numpy, wide_dtype
+from bochner.engine.places import cast, dense, to_numpy, wide_dtype
+from bochner.engine.rowwise import concat_rows
 from bochner.fourier.bandwidth import median_distance
+from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
 from bochner.metric.gradient_metric import GradientMetric, Mode
@@ -29,12 +31,18 @@ from bochner.metric.matrices import MODES
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, ColumnScaler, Scaling
+from bochner.nystroem.features import NystroemFeatures
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
 FEWEST_METRIC_ROWS = 50
 _FIRST_PENALTY = 1e-5
+EXACT_ROWS = 12_500  # of which all may be landmarks: their kernel matrix has a gigabyte
+WIDTH = 2048  # of maps for more
 _COARSE_ROWS, _COARSE_WIDTH = 4000, 512
 _FINALISTS = 2
+_FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # of exact methods, which are compared on more and more
+_HEAD = 256  # rows that tell scalings apart
+_CLEAR = 1.0  # standard errors of a difference that needs no more rows
 _METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
 _SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
 
@@ -59,7 +67,7 @@ class Setting:
     metric: str | None
     family: Family
     bandwidth: float | None
-    width: int
+    width: int | None  # None: all rows are landmarks
     penalty: float = _FIRST_PENALTY
 
 
@@ -94,9 +102,9 @@ class Tried:
             "scaling": s.scaling,
             "metric": s.metric,
             "kernel": s.family.kernel,
-            "features": s.family.features,
+            "features": s.family.features if s.width else NystroemFeatures.__name__,
             "bandwidth": s.bandwidth,
-            "n_components": s.width,
+            "n_components": s.width or self.n_rows,
             "penalty": s.penalty,
             "n_rows": self.n_rows,
             "score": self.score,
@@ -127,8 +135,8 @@ class Tuner:
         What the targets are.
     families : sequence of Family
         To choose from, the simplest first.
-    width : int
-        Number of features.
+    width : int or None
+        Number of features. None: all rows are landmarks where they are few.
     scalings : sequence of str
         To choose from, the simplest first.
     metric : str or None
@@ -150,7 +158,7 @@ class Tuner:
         task: Task,
         families: Sequence[Family],
         *,
-        width: int,
+        width: int | None,
         scalings: Sequence[Scaling] = SCALINGS,
         metric: Mode | None = "auto",
         penalty: float | None = None,
@@ -159,14 +167,20 @@ class Tuner:
         report: Callable[[Tried], None] = lambda tried: None,
     ) -> None:
         self.rows, self.held, self.task, self.families = rows, held, task, families
-        self.width, self.mode, self.penalty = width, metric, penalty
+        self.exact = (
+            width is None
+            and len(rows.y) + len(held.y) <= EXACT_ROWS
+            and all(family.kernel_at for family in families)
+        )
+        self.width = None if self.exact else width or WIDTH
+        self.mode, self.penalty = metric, penalty
         self.scalings = scalings
         if sparse.issparse(rows.X):  # which keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
         self.seed, self.deadline, self.report = seed, deadline, report
         self.tried: list[Tried] = []
         self._found: dict[tuple[Setting, int], Tried] = {}
-        self._fitted: dict[Setting, tuple[Any, NormalEquations]] = {}
+        self._fitted: dict[Setting, tuple[Any, Any]] = {}  # maps and their NormalEquations
         self.metric: GradientMetric | None = None
         self.scalers: dict[str, ColumnScaler] = {}
         self._spaces: dict[tuple[str, str | None], _Space] = {}
@@ -181,36 +195,21 @@ class Tuner:
 
     def run(self) -> Tried:
         """The best setting, tried with all rows and features."""
-        coarse = min(self.width, _COARSE_WIDTH)
+        coarse = min(self.width or _COARSE_WIDTH, _COARSE_WIDTH)
         first = self.families[0]
         by_scaling = [
-            self._along_bandwidths(s, None, first, coarse) for s in self._open_scalings()
+            self._along_bandwidths(Setting(s, None, first, None, coarse), _COARSE_ROWS)
+            for s in self._open_scalings()
         ]
         plain = self._best(by_scaling)
-        scaling = plain.setting.scaling
-        with_metric = self._with_metric(scaling, first, coarse)
+        with_metric = self._with_metric(plain.setting)
         asked = self.mode not in ("auto", None) and bool(with_metric)
         by_mode = with_metric if asked else [plain, *with_metric]
         best_mode = self._best(by_mode)
-        mode = best_mode.setting.metric
-        by_family = [
-            best_mode,
-            *(
-                self._along_bandwidths(scaling, mode, family, coarse)
-                for family in self.families[1:]
-                if self._in_time()
-            ),
-        ]
-        by_family.sort(key=lambda one: one.loss)
-        settings = [one.setting for one in by_family[:_FINALISTS]]
         others = [one for one in by_mode if one is not best_mode]
-        if others:  # few features favour few directions: the next mode, with the best kernel
-            other = min(others, key=lambda one: one.loss).setting.metric
-            settings.append(replace(settings[0], metric=other))
-        finalists: list[Tried] = []
-        for setting in settings:
-            if not finalists or self._in_time():
-                finalists.append(self.judge(replace(setting, width=self.width)))
+        other = min(others, key=lambda one: one.loss).setting if others else None
+        compete = self._exact_finalists if self.exact else self._finalists
+        finalists = compete(best_mode.setting, other)
         order = [family.name for family in self.families]
         modes = [None, *MODES]
         finalists.sort(
@@ -221,8 +220,56 @@ class Tuner:
         )
         return self._best(finalists)
 
-    def judge(self, setting: Setting, n_rows: int | None = None) -> Tried:
-        """Fit on the first `n_rows` rows and judge on the held-out ones, for the best penalty."""
+    def _by_family(self, setting: Setting, n_rows: int) -> list[Tried]:
+        """The best of every family otherwise set as given, the best first."""
+        found = [
+            self._along_bandwidths(replace(setting, family=family), n_rows)
+            for position, family in enumerate(self.families)
+            if position == 0 or self._in_time()
+        ]
+        return sorted(found, key=lambda one: one.loss)
+
+    def _finalists(self, setting: Setting, other: Setting | None) -> list[Tried]:
+        """The best families, and the best one with the next mode of the metric, at full width."""
+        settings = [one.setting for one in self._by_family(setting, _COARSE_ROWS)[:_FINALISTS]]
+        if other is not None:  # few features favour few directions
+            settings.append(replace(settings[0], metric=other.metric))
+        finalists: list[Tried] = []
+        for one in settings:
+            if not finalists or self._in_time():
+                finalists.append(self.judge(replace(one, width=self.width)))
+        return finalists
+
+    def _exact_finalists(self, setting: Setting, other: Setting | None) -> list[Tried]:
+        """Exact methods on more and more rows, of which fewer and fewer go on."""
+        found = self._by_family(replace(setting, width=None), _FIRST_ROWS)
+        if other is not None and self._in_time():
+            second = replace(found[0].setting, metric=other.metric)
+            found.append(self._along_bandwidths(second, _FIRST_ROWS))
+        for n_rows, n_kept in ((_SECOND_ROWS, 1 + _FINALISTS), (len(self.rows.y), _FINALISTS)):
+            found = _going_on(found, n_kept)
+            if found[0].n_rows < len(self.rows.y):
+                found = [
+                    self.judge(one.setting, n_rows, self._weaker(one.setting, n_rows))
+                    for position, one in enumerate(found)
+                    if position == 0 or self._in_time()
+                ]
+        return found
+
+    def _weaker(self, setting: Setting, n_rows: int) -> Sequence[float]:
+        """Penalties to look at with more rows: weaker ones, but one only where rows are many."""
+        if self.penalty is not None:
+            return (self.penalty,)
+        weaker = PENALTIES[PENALTIES.index(setting.penalty) :]
+        return weaker if n_rows <= _SECOND_ROWS else weaker[:1]
+
+    def judge(
+        self, setting: Setting, n_rows: int | None = None, penalties: Sequence[float] | None = None
+    ) -> Tried:
+        """Fit on the first `n_rows` rows and judge on the held-out ones, for the best penalty.
+
+        It is looked for from that of the setting on: among all, or the `penalties` given.
+        """
         begun = time.perf_counter()
         n_rows = min(n_rows or len(self.rows.y), len(self.rows.y))
         key = replace(setting, penalty=_FIRST_PENALTY), n_rows
@@ -235,8 +282,11 @@ class Tuner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few directions, early stops: the score tells
             feature_map.fit(X, y)
-        equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
-        held = feature_map.transform(space.held_X)
+        equations = ridge_equations(feature_map, X, columns, weights)
+        held_X = space.held_X
+        if setting.width is None:
+            held_X = cast(held_X, wide_dtype(held_X))
+        held = feature_map.transform(held_X)
         found: dict[float, Tried] = {}
 
         def judge(penalty: float) -> float:
@@ -252,25 +302,32 @@ class Tuner:
             )
             return -found[penalty].loss
 
-        if self.penalty is None:
-            penalty = search_along(PENALTIES, setting.penalty, judge)
-        else:
-            penalty = self.penalty
-            judge(penalty)
+        start = self.penalty or setting.penalty
+        if self.penalty is not None:
+            penalties = [start]
+        penalty = search_along(PENALTIES if penalties is None else penalties, start, judge)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
-        if setting.width == self.width and n_rows == len(self.rows.y):
+        if setting.width and setting.width == self.width and n_rows == len(self.rows.y):
             self._fitted[tried.setting] = feature_map, equations
         self.tried.append(tried)
         self.report(tried)
         return tried
 
-    def with_held_rows(self, setting: Setting) -> tuple[Any, NormalEquations]:
-        """The fitted map of a finalist, and its sums with those of the held-out rows."""
+    def with_held_rows(self, setting: Setting) -> tuple[Any, RidgeEquations]:
+        """The fitted map of a finalist, and what it needs of all rows, the held-out ones too."""
+        space = self._space(setting.scaling, setting.metric)
+        if setting.width is None:
+            X = concat_rows([space.X, space.held_X])
+            columns = np.vstack([self.rows.columns, self.held.columns])
+            weights = None
+            if self.rows.weights is not None and self.held.weights is not None:
+                weights = np.concatenate([self.rows.weights, self.held.weights])
+            feature_map = self.new_map(setting, len(columns)).fit(X)
+            return feature_map, ridge_equations(feature_map, X, columns, weights)
         feature_map, equations = self._fitted[setting]
-        held = self._space(setting.scaling, setting.metric).held_X
         return feature_map, equations + NormalEquations.from_map(
-            feature_map.transform, held, self.held.columns, self.held.weights
+            feature_map.transform, space.held_X, self.held.columns, self.held.weights
         )
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
@@ -278,6 +335,8 @@ class Tuner:
         length = None
         if setting.bandwidth is not None:
             length = setting.bandwidth * self._space(setting.scaling, setting.metric).distance
+        if setting.width is None:
+            return setting.family.make_exact(length)
         width = min(setting.width, 2 * (n_rows // 2)) or setting.width
         return setting.family.make(width, length, self.seed, self.task)
 
@@ -290,13 +349,18 @@ class Tuner:
         return time.perf_counter() < self.deadline
 
     def _open_scalings(self) -> Iterable[Scaling]:
-        for position, scaling in enumerate(self.scalings):
-            if position == 0 or self._in_time():
-                yield scaling
+        """Those that make other rows than the ones before."""
+        seen: list[Any] = []
+        for scaling in self.scalings:
+            if not seen or self._in_time():
+                head = to_numpy(dense(self._space(scaling, None).X[:_HEAD, :]))
+                if not any(np.array_equal(head, other) for other in seen):
+                    seen.append(head)
+                    yield scaling
 
-    def _with_metric(self, scaling: Scaling, family: Family, width: int) -> list[Tried]:
-        """The best with the metric of each mode, the simplest first."""
-        X, y = self._space(scaling, None).X, self.rows.y
+    def _with_metric(self, setting: Setting) -> list[Tried]:
+        """The setting with the metric of each mode, the simplest first."""
+        X, y = self._space(setting.scaling, None).X, self.rows.y
         if self.mode is None or X.shape[0] < FEWEST_METRIC_ROWS or not self._in_time():
             return []
         metric = GradientMetric(
@@ -304,25 +368,29 @@ class Tuner:
         )
         self.metric = metric.fit(X, one_target(y))
         return [
-            self._along_bandwidths(scaling, mode, family, width)
+            self._along_bandwidths(replace(setting, metric=mode), _COARSE_ROWS)
             for mode in metric.modes_
             if mode is not None
         ]
 
-    def _along_bandwidths(
-        self, scaling: Scaling, metric: str | None, family: Family, width: int
-    ) -> Tried:
-        setting = Setting(scaling, metric, family, None, width)
-        if not family.bandwidths:
-            return self.judge(setting, _COARSE_ROWS)
+    def _along_bandwidths(self, setting: Setting, n_rows: int) -> Tried:
+        """The best bandwidth and penalty for a setting that is otherwise given."""
+        bandwidths = setting.family.bandwidths
+        setting = replace(setting, bandwidth=None, penalty=_FIRST_PENALTY)
+        if not bandwidths:
+            return self.judge(setting, n_rows)
         found: dict[float, Tried] = {}
+        start = _FIRST_PENALTY
 
         def judge(bandwidth: float) -> float:
-            found[bandwidth] = self.judge(replace(setting, bandwidth=bandwidth), _COARSE_ROWS)
+            nonlocal start
+            here = replace(setting, bandwidth=bandwidth, penalty=start)
+            found[bandwidth] = self.judge(here, n_rows)
+            start = found[bandwidth].setting.penalty
             return -found[bandwidth].loss
 
-        middle = family.bandwidths[(len(family.bandwidths) - 1) // 2]
-        return found[search_along(family.bandwidths, middle, judge)]
+        middle = bandwidths[(len(bandwidths) - 1) // 2]
+        return found[search_along(bandwidths, middle, judge)]
 
     def _space(self, scaling: Scaling, metric: str | None) -> _Space:
         key = scaling, metric
@@ -364,11 +432,19 @@ class Tuner:
         if self.task == "regression":
             return top
 
-        def as_good(one: Tried) -> bool:
-            excess = one.losses - top.losses
-            return one.loss - top.loss <= 0.5 * float(excess.std()) / len(excess) ** 0.5
+        return next(one for one in candidates if not _clearly_worse(one, top, 0.5))
 
-        return next(one for one in candidates if as_good(one))
+
+def _going_on(found: list[Tried], n_kept: int) -> list[Tried]:
+    """The best, as many as asked for and as may still be better than the first."""
+    found = sorted(found, key=lambda one: one.loss)[:n_kept]
+    return [one for one in found if not _clearly_worse(one, found[0], _CLEAR)]
+
+
+def _clearly_worse(one: Tried, top: Tried, errors: float) -> bool:
+    """Whether the mean loss is larger by so many standard errors of the difference."""
+    excess = one.losses - top.losses
+    return one.loss - top.loss > errors * float(excess.std()) / len(excess) ** 0.5
 
 
 def one_target(y: NDArray[Any]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
@@ -39,6 +40,12 @@ class NystroemWarning(UserWarning):
     """Fewer directions than columns could be told apart."""
 
 
+def _is_orthogonal(features: NystroemFeatures) -> bool:
+    if not features.orthogonal:
+        raise AttributeError("orthogonal=False: kernel values are not features of the kernel.")
+    return True
+
+
 class NystroemFeatures(FeatureMap):
     r"""Features of a kernel from landmarks (Nystroem).
 
@@ -63,10 +70,15 @@ class NystroemFeatures(FeatureMap):
         of values will do. One without a profile in closed form is called on the host.
     gamma : float, "scale" or "median", default="scale"
         See :class:`FourierFeatures`.
-    landmarks : {"random", "kmeans", "leverage"} or array of shape (m, n_features), \
+    landmarks : {"random", "kmeans", "leverage", "all"} or array of shape (m, n_features), \
             default="random"
         Rows at random, centroids of k-means, rows drawn by how little others stand for them
-        (ridge leverage), or points of your own, whose number replaces `n_components`.
+        (ridge leverage), all rows, or points of your own. The number of the last two replaces
+        `n_components`.
+    orthogonal : bool, default=True
+        Whether kernel values are multiplied by `R`. False leaves them as they are: the columns
+        :math:`k(x, Z)` that the coefficients of a kernel expansion are for. Ridge heads of this
+        package know that these of ``landmarks="all"`` make a kernel ridge regression.
     n_jobs : int, default=None
         CPU threads. None: as many as BLAS may use; -1: all.
     memory_budget : int, default=None
@@ -81,7 +93,7 @@ class NystroemFeatures(FeatureMap):
     eigenvalues_ : ndarray of shape (m,)
         Eigenvalues of the kernel matrix of the landmarks, the largest first.
     normalization_ : ndarray of shape (m, n_components)
-        `R`, upper triangular where all directions are kept.
+        `R`, upper triangular where all directions are kept; None without.
     n_directions_ : int
         Columns that are not zero: eigenvalues above `m` times the largest times the precision of
         float64. The others cannot be told from rounding.
@@ -135,6 +147,7 @@ class NystroemFeatures(FeatureMap):
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "kernel": [str, callable],
         "landmarks": [StrOptions(set(LANDMARKS)), "array-like", "sparse matrix"],
+        "orthogonal": ["boolean"],
     }
 
     def __init__(
@@ -144,6 +157,7 @@ class NystroemFeatures(FeatureMap):
         kernel: str | SpectralKernel = "gaussian",
         gamma: float | str = "scale",
         landmarks: Any = "random",
+        orthogonal: bool = True,
         n_jobs: int | None = None,
         memory_budget: int | None = None,
         random_state: Any = None,
@@ -152,6 +166,7 @@ class NystroemFeatures(FeatureMap):
         self.kernel = kernel
         self.gamma = gamma
         self.landmarks = landmarks
+        self.orthogonal = orthogonal
         self.n_jobs = n_jobs
         self.memory_budget = memory_budget
         self.random_state = random_state
@@ -175,22 +190,27 @@ class NystroemFeatures(FeatureMap):
         random_state = check_random_state(self.random_state)
         self.kernel_ = self._resolve_kernel(X, random_state)
         self.landmarks_ = self._place_landmarks(X, random_state)
+        self.normalization_ = self._normalization() if self.orthogonal else None
+        return self
+
+    def _normalization(self) -> NDArray[np.float64]:
         points = self.landmarks_.astype(np.float64)
         K = engine.kernel_rows(points, points, self.kernel_, **self._engine_options())
         found = normalize(K, float(np.finfo(np.float64).eps), self.kernel_)
         self.n_directions_, self._range = found.matrix.shape[1], (found.least, found.largest)
-        width = self.n_components if isinstance(self.landmarks, str) else points.shape[0]
-        self.normalization_ = np.zeros((points.shape[0], width))
-        self.normalization_[:, : self.n_directions_] = found.matrix
+        counted = isinstance(self.landmarks, str) and self.landmarks != "all"
+        width = self.n_components if counted else points.shape[0]
+        matrix = np.zeros((points.shape[0], width))
+        matrix[:, : self.n_directions_] = found.matrix
         if self.n_directions_ < width:
             warnings.warn(
                 f"only {self.n_directions_} directions of {points.shape[0]} landmarks differ by "
                 f"more than rounding, fewer than n_components={width}: the other columns are "
                 "zero. Use fewer components, or landmarks that differ more.",
                 NystroemWarning,
-                stacklevel=3,  # scikit-learn calls this through a wrapper
+                stacklevel=4,  # scikit-learn calls `fit` through a wrapper
             )
-        return self
+        return matrix
 
     def _resolve_kernel(self, X: Any, random_state: RandomState) -> Any:
         """Nothing is drawn from a kernel here: one that can be called will do."""
@@ -237,13 +257,20 @@ class NystroemFeatures(FeatureMap):
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
         coefficients = to_numpy(coefficients).astype(np.float64)
-        return self._times(X, self.normalization_.astype(np.float64) @ coefficients)
+        if self.normalization_ is not None:
+            coefficients = self.normalization_.astype(np.float64) @ coefficients
+        return self._times(X, coefficients)
 
-    def _times(self, X: Any, matrix: NDArray[Any]) -> Any:
+    @property
+    def expands_rows(self) -> bool:
+        """Whether the columns are values of the kernel at the rows of `fit`, as they are."""
+        return not self.orthogonal and isinstance(self.landmarks, str) and self.landmarks == "all"
+
+    def _times(self, X: Any, matrix: NDArray[Any] | None) -> Any:
         """``k(X, Z) matrix``; in float64 where float32 would drown directions in rounding."""
         options = {"kernel": self.kernel_, **self._engine_options()}
         shared = {"Z": self.landmarks_, "normalization": matrix}
-        if float_dtype(X) == np.float32 and not self._single_will_do():
+        if matrix is not None and float_dtype(X) == np.float32 and not self._single_will_do():
             height = _BATCH // matrix.shape[1]
             return map_rows(
                 _in_float64, X, matrix.shape[1], shared=shared, height=height, **options
@@ -251,6 +278,8 @@ class NystroemFeatures(FeatureMap):
         return engine.kernel_rows(X, **shared, **options)
 
     def _single_will_do(self) -> bool:
+        if self.normalization_ is None:  # coefficients of weak penalties cancel
+            return False
         least, largest = self._range
         epsilon = float(np.finfo(np.float32).eps)
         return self.n_directions_ == 0 or least > floor(len(self.normalization_), largest, epsilon)
@@ -263,6 +292,7 @@ class NystroemFeatures(FeatureMap):
         K = engine.kernel_rows(points, points, self.kernel_)
         return np.asarray(np.linalg.eigvalsh(0.5 * (K + K.T))[::-1])
 
+    @available_if(_is_orthogonal)  # type: ignore[untyped-decorator]
     def residual(self, X: Any) -> Any:
         r"""What the features miss of every row: :math:`r(x) = k(x, x) - |\varphi(x)|^2 \ge 0`.
 
@@ -287,6 +317,8 @@ class NystroemFeatures(FeatureMap):
 
     @property
     def _n_features_out(self) -> int:
+        if self.normalization_ is None:
+            return int(self.landmarks_.shape[0])
         return int(self.normalization_.shape[1])
 
 
@@ -298,7 +330,7 @@ def _residuals(X: Any, nystroem: NystroemFeatures) -> Any:
         left = convert(own, features) - xp.sum(features * features, axis=1)
         return xp.where(left > 0, left, xp.zeros_like(left))
 
-    return map_batches(of_batch, X, _BATCH // nystroem.normalization_.shape[1])
+    return map_batches(of_batch, X, _BATCH // nystroem._n_features_out)
 
 
 def _in_float64(X: Any, height: int, **arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Choosing landmarks among rows, wherever these are: at random, by k-means, or by leverage."""
+"""Choosing landmarks among rows, wherever these are: at random, by k-means or leverage, or all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.summaries import sample_rows
+from bochner.engine.rowwise import with_known_lengths
+from bochner.engine.summaries import sample_rows, take_rows
 from bochner.nystroem.normalization import normalize
 
 _KMEANS_ROWS, _KMEANS_SHARE, _KMEANS_STEPS = 20_000, 5, 25
@@ -21,6 +22,12 @@ _LEVERAGE_ROWS, _LEVERAGE_SHARE, _PILOTS = 20_000, 5, 1000
 def random_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
     """Distinct rows, each as likely as any other."""
     return sample_rows(X, count, random_state)
+
+
+def all_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
+    """All rows in their order, whatever the count."""
+    X = with_known_lengths(X)
+    return take_rows(X, np.arange(X.shape[0]))
 
 
 def kmeans_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
@@ -88,9 +95,10 @@ LANDMARKS: dict[str, Callable[[Any, int, Any, RandomState], Any]] = {
     "random": random_landmarks,
     "kmeans": kmeans_landmarks,
     "leverage": leverage_landmarks,
+    "all": all_landmarks,
 }
 
 
 def choose_landmarks(rule: str, X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
-    """At most `count` landmarks on the host, by a rule of `LANDMARKS`."""
+    """Landmarks on the host, by a rule of `LANDMARKS`: at most `count`, or all."""
     return LANDMARKS[rule](X, count, kernel, random_state)

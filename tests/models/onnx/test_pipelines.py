@@ -276,15 +276,16 @@ def test_pipelines_of_the_program_agree(method, task):
         np.testing.assert_allclose(outputs[0].ravel(), model.predict(new), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("width", [16, "auto"])
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_kernel_models_agree(scaling):
+def test_kernel_models_agree(scaling, width):
     """Scaling, metric, map and head after filled-in columns, one of them with two values."""
     train, new = table(), table(60, seed=1)
     y = np.where(train["rooms"] > 4, "large", "small")
     prepare = make_preparation(train).fit(train)
     kernel = "matern" if scaling == "none" else "gaussian"
     chosen = bochner.KernelClassifier(
-        16, kernel=kernel, metric="full", scaling=scaling, random_state=0
+        width, kernel=kernel, metric="full", scaling=scaling, random_state=0
     ).fit(prepare.transform(train), y)
     model = Pipeline([("prepare", prepare), *chosen.pipeline_.steps])
     graph = to_onnx(model, train)

@@ -71,4 +71,6 @@ def write_nystroem(graph: Graph, x: str, model: Any) -> str:
 @in_float64
 def write_nystroem_features(graph: Graph, x: str, model: Any) -> str:
     values = write_kernel(graph, x, dense(model.landmarks_), model.kernel_)
+    if model.normalization_ is None:
+        return values
     return graph.product(values, model.normalization_)

@@ -1,0 +1,99 @@
+r"""Kernel ridge regression: a coefficient for every row, from the kernel matrix itself.
+
+.. math:: \min_{a, b} \; \sum_i s_i |y_i - f(x_i) - b|^2 + \alpha \|f\|_k^2, \qquad
+    f = \sum_i a_i k(\cdot, x_i), \qquad
+    \left(K + \alpha\, \mathrm{diag}(1 / s)\right) a = y - b, \quad \textstyle\sum_i a_i = 0.
+
+This is what :mod:`bochner.linear.normal_equations` computes for as many features as rows; one
+factorisation of the kernel matrix is a fraction of the work of products with features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bochner.engine.places import (
+    cast,
+    convert,
+    machine_epsilon,
+    namespace,
+    to_numpy,
+    wide_dtype,
+)
+from bochner.linear.normal_equations import NormalEquations, Solution, solve_ridge
+
+
+@dataclass(frozen=True)
+class KernelEquations:
+    """The kernel matrix of rows, their targets and weights.
+
+    Attributes
+    ----------
+    kernel : array of shape (n, n)
+        Values between the rows.
+    targets : array of shape (n, k)
+        Numbers to predict.
+    weights : array of shape (n,) or None
+        Of the rows; None is one each.
+    epsilon : float
+        Relative rounding of the kernel's values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.kernel_ridge import KernelEquations
+    >>> x = np.arange(5.0)
+    >>> K = np.minimum.outer(x, x)                    # a kernel of piecewise linear functions
+    >>> a, b = KernelEquations(K, 3 * x[:, None] + 1).solve(1e-9)
+    >>> (K @ a + b).round(6).ravel()
+    array([ 1.,  4.,  7., 10., 13.])
+    """
+
+    kernel: Any
+    targets: Any
+    weights: Any = None
+    epsilon: float = 2.0**-52
+
+    @property
+    def n_features(self) -> int:
+        """Number of coefficients: one for every row."""
+        return int(self.kernel.shape[0])
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(self.n_features if self.weights is None else to_numpy(self.weights).sum())
+
+    def with_targets(self, scale: Any, shift: Any) -> KernelEquations:
+        """The same with the targets ``scale * y + shift``, column by column."""
+        return replace(self, targets=self.targets * scale + shift)
+
+    def solve(self, alpha: float) -> Solution:
+        """Coefficients of shape (n, k) and intercepts of shape (k,) for one penalty."""
+        xp, K = namespace(self.kernel), self.kernel
+        targets = convert(self.targets, K)
+        roots = xp.ones_like(K[:, :1])
+        if self.weights is not None:  # roots: a row of weight 0 is one that is not there
+            roots = xp.sqrt(convert(self.weights, K))[:, None]
+            K = roots * K * roots.T
+        right = xp.concat([roots * targets, roots], axis=1)
+        solved = solve_ridge(K, right, alpha, self.epsilon)
+        values, ones = (roots * solved)[:, :-1], (roots * solved)[:, -1:]
+        intercepts = xp.sum(values, axis=0) / xp.sum(ones)
+        return values - ones * intercepts, intercepts
+
+
+RidgeEquations = NormalEquations | KernelEquations
+
+
+def ridge_equations(feature_map: Any, X: Any, targets: Any, weights: Any = None) -> RidgeEquations:
+    """What a ridge regression on the features of rows needs.
+
+    The columns of a map are features, of which sums are kept; or, where it says so by
+    ``expands_rows``, values of a kernel at the rows it was fitted to: these ones.
+    """
+    if not getattr(feature_map, "expands_rows", False):
+        return NormalEquations.from_map(feature_map.transform, X, targets, weights)
+    K = feature_map.transform(cast(X, wide_dtype(X)))  # weak penalties need the digits
+    return KernelEquations(K, targets, weights, machine_epsilon(K.dtype, namespace(K)))
