@@ -17,7 +17,7 @@ from bochner.linear.heads import RidgeClassifier
 from bochner.models.calibration import fit_slope, sloped_probabilities
 from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
-from bochner.models.tuner import Labelled, Tried
+from bochner.models.trials import Labelled, Tried
 from bochner.targets import check_labels
 
 DELTA = 0.05
@@ -44,8 +44,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         The map: ``"auto"``, the name of one (``"FourierFeatures"``, ``"NystroemFeatures"``,
         ``"MercerFeatures"``, ...), or an unfitted map of your own.
     kernel : str or kernel object, default="auto"
-        ``"auto"`` chooses among the Gaussian, the Matern kernel of smoothness 3/2 and the
-        exponential kernel; or a name or kernel of :mod:`bochner.kernels`.
+        ``"auto"`` chooses among the Gaussian, the Matern kernel of smoothness 3/2, the exponential
+        and the Laplacian kernel; or a name or kernel of :mod:`bochner.kernels`.
     metric : {"auto", "diagonal", "root", "full"} or None, default="auto"
         Mode of the metric; ``"auto"`` leaves it out where it does not help.
     scaling : {"auto", "standard", "none", "robust", "quantile"}, default="auto"

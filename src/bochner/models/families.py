@@ -34,6 +34,8 @@ class Family:
     kernel_at : callable or None
         From the length scale to the kernel, where the exact kernel method may take the place of
         the map.
+    distance : str
+        What bandwidths are multiples of the median of.
     """
 
     kernel: str
@@ -41,6 +43,12 @@ class Family:
     make: Callable[[int, float | None, int, str], Any]
     bandwidths: tuple[float, ...]
     kernel_at: Callable[[float | None], Any] | None = None
+    distance: str = "euclidean"
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether the kernel looks at columns one by one: turned directions are none."""
+        return self.distance != "euclidean"
 
     @property
     def name(self) -> str:
@@ -67,7 +75,10 @@ def _of_kernel(kernel: SpectralKernel, name: str, features: Any, exact: bool = F
     bandwidths: tuple[float, ...] = _SMOOTH if isinstance(kernel, Gaussian) else _ROUGH
     if not isinstance(kernel, StandardKernel) or kernel.gamma is not None:
         bandwidths = ()  # it has its own
-    return Family(name, features.__name__, make, bandwidths, kernel_at if exact else None)
+    distance = getattr(kernel, "metric", "euclidean")
+    return Family(
+        name, features.__name__, make, bandwidths, kernel_at if exact else None, distance
+    )
 
 
 def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family]:
@@ -83,13 +94,15 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
     Examples
     --------
     >>> from bochner.models.families import choose_families
-    >>> [family.name for family in choose_families()]
-    ['gaussian FourierFeatures', 'matern 3/2 NystroemFeatures', 'exponential NystroemFeatures']
+    >>> [family.name for family in choose_families()]  # doctest: +NORMALIZE_WHITESPACE
+    ['gaussian FourierFeatures', 'matern 3/2 NystroemFeatures', 'exponential NystroemFeatures',
+    'laplacian NystroemFeatures']
     """
     named: list[tuple[SpectralKernel, str]] = [
         (kernel_object("gaussian"), "gaussian"),
         (Matern(nu=1.5), "matern 3/2"),
         (kernel_object("exponential"), "exponential"),
+        (kernel_object("laplacian"), "laplacian"),
     ]
     if not (isinstance(kernel, str) and kernel == "auto"):
         found: Any = kernel_object(kernel)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,89 +26,32 @@ from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
 from bochner.metric.gradient_metric import GradientMetric, Mode
-from bochner.metric.matrices import MODES
+from bochner.metric.matrices import DIAGONAL, MODES
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, ColumnScaler, Scaling
-from bochner.nystroem.features import NystroemFeatures
+from bochner.models.trials import (
+    FIRST_PENALTY,
+    Labelled,
+    Setting,
+    Tried,
+    clearly_worse,
+    going_on,
+    losses_of,
+)
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
 FEWEST_METRIC_ROWS = 50
-_FIRST_PENALTY = 1e-5
 EXACT_ROWS = 12_500  # of which all may be landmarks: their kernel matrix has a gigabyte
 WIDTH = 2048  # of maps for more
 _COARSE_ROWS, _COARSE_WIDTH = 4000, 512
 _FINALISTS = 2
 _FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # of exact methods, which are compared on more and more
+_MOST_COLUMNS = 1000  # for kernels that look at them one by one, which takes time
 _HEAD = 256  # rows that tell scalings apart
-_CLEAR = 1.0  # standard errors of a difference that needs no more rows
 _METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
-_SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
 
 Float = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Rows, their targets as columns, and weights; `y` are the targets as they were given."""
-
-    X: Any
-    y: NDArray[Any]
-    columns: Float
-    weights: Float | None
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a model is made of."""
-
-    scaling: Scaling
-    metric: str | None
-    family: Family
-    bandwidth: float | None
-    width: int | None  # None: all rows are landmarks
-    penalty: float = _FIRST_PENALTY
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A setting, and how it did on held-out rows.
-
-    Settings are compared by the mean of `losses`, one for each held-out row: its squared error, or
-    for classes the logistic loss of its margin, which tells settings apart that err on the same
-    rows. `wrong` says for classes which rows are misclassified.
-    """
-
-    setting: Setting
-    score: float
-    losses: Float
-    wrong: NDArray[np.bool_] | None
-    decisions: Float
-    weights: Float | None
-    n_rows: int
-    seconds: float
-
-    @property
-    def loss(self) -> float:
-        """What is made small."""
-        return float(np.average(self.losses, weights=self.weights))
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What was tried and what came of it, as plain values."""
-        s = self.setting
-        return {
-            "scaling": s.scaling,
-            "metric": s.metric,
-            "kernel": s.family.kernel,
-            "features": s.family.features if s.width else NystroemFeatures.__name__,
-            "bandwidth": s.bandwidth,
-            "n_components": s.width or self.n_rows,
-            "penalty": s.penalty,
-            "n_rows": self.n_rows,
-            "score": self.score,
-            "seconds": self.seconds,
-        }
 
 
 @dataclass(frozen=True)
@@ -118,10 +60,13 @@ class _Space:
 
     X: Any
     held_X: Any
+    _distances: dict[str, float] = field(default_factory=dict)
 
-    @cached_property
-    def distance(self) -> float:
-        return median_distance(self.X, "euclidean", RandomState(0)) or 1.0
+    def distance(self, name: str) -> float:
+        """The median distance of a name between rows."""
+        if name not in self._distances:
+            self._distances[name] = median_distance(self.X, name, RandomState(0)) or 1.0
+        return self._distances[name]
 
 
 class Tuner:
@@ -166,11 +111,13 @@ class Tuner:
         deadline: float = float("inf"),
         report: Callable[[Tried], None] = lambda tried: None,
     ) -> None:
-        self.rows, self.held, self.task, self.families = rows, held, task, families
+        self.rows, self.held, self.task = rows, held, task
+        narrow = rows.X.shape[1] <= _MOST_COLUMNS
+        self.families = [f for f in families if narrow or not f.by_columns] or list(families)
         self.exact = (
             width is None
             and len(rows.y) + len(held.y) <= EXACT_ROWS
-            and all(family.kernel_at for family in families)
+            and all(family.kernel_at for family in self.families)
         )
         self.width = None if self.exact else width or WIDTH
         self.mode, self.penalty = metric, penalty
@@ -205,11 +152,8 @@ class Tuner:
         with_metric = self._with_metric(plain.setting)
         asked = self.mode not in ("auto", None) and bool(with_metric)
         by_mode = with_metric if asked else [plain, *with_metric]
-        best_mode = self._best(by_mode)
-        others = [one for one in by_mode if one is not best_mode]
-        other = min(others, key=lambda one: one.loss).setting if others else None
         compete = self._exact_finalists if self.exact else self._finalists
-        finalists = compete(best_mode.setting, other)
+        finalists = compete(by_mode)
         order = [family.name for family in self.families]
         modes = [None, *MODES]
         finalists.sort(
@@ -220,34 +164,26 @@ class Tuner:
         )
         return self._best(finalists)
 
-    def _by_family(self, setting: Setting, n_rows: int) -> list[Tried]:
-        """The best of every family otherwise set as given, the best first."""
-        found = [
-            self._along_bandwidths(replace(setting, family=family), n_rows)
-            for position, family in enumerate(self.families)
-            if position == 0 or self._in_time()
-        ]
-        return sorted(found, key=lambda one: one.loss)
-
-    def _finalists(self, setting: Setting, other: Setting | None) -> list[Tried]:
+    def _finalists(self, by_mode: Sequence[Tried]) -> list[Tried]:
         """The best families, and the best one with the next mode of the metric, at full width."""
-        settings = [one.setting for one in self._by_family(setting, _COARSE_ROWS)[:_FINALISTS]]
-        if other is not None:  # few features favour few directions
-            settings.append(replace(settings[0], metric=other.metric))
+        width = by_mode[0].setting.width
+        found = self._by_family(by_mode, width, _COARSE_ROWS)
+        settings = [one.setting for one in found[:_FINALISTS]]
+        settings += self._next_mode(settings[0], by_mode)  # few features favour few directions
         finalists: list[Tried] = []
         for one in settings:
             if not finalists or self._in_time():
                 finalists.append(self.judge(replace(one, width=self.width)))
         return finalists
 
-    def _exact_finalists(self, setting: Setting, other: Setting | None) -> list[Tried]:
+    def _exact_finalists(self, by_mode: Sequence[Tried]) -> list[Tried]:
         """Exact methods on more and more rows, of which fewer and fewer go on."""
-        found = self._by_family(replace(setting, width=None), _FIRST_ROWS)
-        if other is not None and self._in_time():
-            second = replace(found[0].setting, metric=other.metric)
-            found.append(self._along_bandwidths(second, _FIRST_ROWS))
+        found = self._by_family(by_mode, None, _FIRST_ROWS)
+        for other in self._next_mode(found[0].setting, by_mode):
+            if self._in_time():
+                found.append(self._along_bandwidths(other, _FIRST_ROWS))
         for n_rows, n_kept in ((_SECOND_ROWS, 1 + _FINALISTS), (len(self.rows.y), _FINALISTS)):
-            found = _going_on(found, n_kept)
+            found = going_on(found, n_kept)
             if found[0].n_rows < len(self.rows.y):
                 found = [
                     self.judge(one.setting, n_rows, self._weaker(one.setting, n_rows))
@@ -255,6 +191,27 @@ class Tuner:
                     if position == 0 or self._in_time()
                 ]
         return found
+
+    def _by_family(self, by_mode: Sequence[Tried], width: int | None, n_rows: int) -> list[Tried]:
+        """The best of every family, with the best mode of the metric for it; the best first."""
+        found = [
+            self._along_bandwidths(
+                replace(self._best(_suited(family, by_mode)).setting, family=family, width=width),
+                n_rows,
+            )
+            for position, family in enumerate(self.families)
+            if position == 0 or self._in_time()
+        ]
+        return sorted(found, key=lambda one: one.loss)
+
+    def _next_mode(self, setting: Setting, by_mode: Sequence[Tried]) -> list[Setting]:
+        """A setting with another mode of the metric, the best of the others, if there is one."""
+        suited = _suited(setting.family, by_mode)
+        others = [one for one in suited if one.setting.metric != setting.metric]
+        if not others:
+            return []
+        best = min(others, key=lambda one: one.loss)
+        return [replace(setting, metric=best.setting.metric)]
 
     def _weaker(self, setting: Setting, n_rows: int) -> Sequence[float]:
         """Penalties to look at with more rows: weaker ones, but one only where rows are many."""
@@ -272,7 +229,7 @@ class Tuner:
         """
         begun = time.perf_counter()
         n_rows = min(n_rows or len(self.rows.y), len(self.rows.y))
-        key = replace(setting, penalty=_FIRST_PENALTY), n_rows
+        key = replace(setting, penalty=FIRST_PENALTY), n_rows
         if key in self._found:
             return self._found[key]
         space = self._space(setting.scaling, setting.metric)
@@ -294,7 +251,7 @@ class Tuner:
             decisions = to_numpy(cast(held, wide_dtype(held)) @ coefficients + intercepts)
             found[penalty] = Tried(
                 replace(setting, penalty=penalty),
-                *self._losses(decisions),
+                *losses_of(decisions, self.held, self.task),
                 decisions,
                 self.held.weights,
                 len(columns),
@@ -334,7 +291,8 @@ class Tuner:
         """The unfitted map of a setting for so many rows."""
         length = None
         if setting.bandwidth is not None:
-            length = setting.bandwidth * self._space(setting.scaling, setting.metric).distance
+            space = self._space(setting.scaling, setting.metric)
+            length = setting.bandwidth * space.distance(setting.family.distance)
         if setting.width is None:
             return setting.family.make_exact(length)
         width = min(setting.width, 2 * (n_rows // 2)) or setting.width
@@ -376,11 +334,11 @@ class Tuner:
     def _along_bandwidths(self, setting: Setting, n_rows: int) -> Tried:
         """The best bandwidth and penalty for a setting that is otherwise given."""
         bandwidths = setting.family.bandwidths
-        setting = replace(setting, bandwidth=None, penalty=_FIRST_PENALTY)
+        setting = replace(setting, bandwidth=None, penalty=FIRST_PENALTY)
         if not bandwidths:
             return self.judge(setting, n_rows)
         found: dict[float, Tried] = {}
-        start = _FIRST_PENALTY
+        start = FIRST_PENALTY
 
         def judge(bandwidth: float) -> float:
             nonlocal start
@@ -404,25 +362,6 @@ class Tuner:
             self._spaces[key] = _Space(step.transform(before.X), step.transform(before.held_X))
         return self._spaces[key]
 
-    def _losses(self, decisions: Float) -> tuple[float, Float, NDArray[np.bool_] | None]:
-        """The score, the loss of every held-out row, and which of them are misclassified."""
-        targets, weights = self.held.columns, self.held.weights
-        if self.task == "regression":
-            losses = ((decisions - targets) ** 2).mean(axis=1)
-            spread = ((targets - np.average(targets, axis=0, weights=weights)) ** 2).mean(axis=1)
-            whole = float(np.average(spread, weights=weights))
-            error = float(np.average(losses, weights=weights))
-            return 1 - error / whole if whole else 0.0, losses, None
-        if targets.shape[1] == 1:
-            margins = (decisions * targets)[:, 0]
-        else:
-            own = targets > 0
-            others = np.where(own, -np.inf, decisions).max(axis=1)
-            margins = 0.5 * (decisions[own] - others)
-        wrong = margins <= 0
-        score = 1 - float(np.average(wrong, weights=weights))
-        return score, np.logaddexp(0, -_SLOPE * margins), wrong
-
     def _best(self, candidates: Sequence[Tried]) -> Tried:
         """Of candidates, the simplest first: the best one, or a simpler one as good as that.
 
@@ -432,19 +371,14 @@ class Tuner:
         if self.task == "regression":
             return top
 
-        return next(one for one in candidates if not _clearly_worse(one, top, 0.5))
+        return next(one for one in candidates if not clearly_worse(one, top, 0.5))
 
 
-def _going_on(found: list[Tried], n_kept: int) -> list[Tried]:
-    """The best, as many as asked for and as may still be better than the first."""
-    found = sorted(found, key=lambda one: one.loss)[:n_kept]
-    return [one for one in found if not _clearly_worse(one, found[0], _CLEAR)]
-
-
-def _clearly_worse(one: Tried, top: Tried, errors: float) -> bool:
-    """Whether the mean loss is larger by so many standard errors of the difference."""
-    excess = one.losses - top.losses
-    return one.loss - top.loss > errors * float(excess.std()) / len(excess) ** 0.5
+def _suited(family: Family, by_mode: Sequence[Tried]) -> Sequence[Tried]:
+    """Of modes of the metric, those that are something to a family."""
+    if not family.by_columns:
+        return by_mode
+    return [one for one in by_mode if one.setting.metric in (None, DIAGONAL)] or by_mode
 
 
 def one_target(y: NDArray[Any]) -> NDArray[Any]:
