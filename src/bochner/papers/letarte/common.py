@@ -220,6 +220,7 @@ def landmark_map(cell: Cell, n_landmarks: float, n_frequencies: int) -> Any:
         n_components=n_landmarks,
         landmarks="random" if cell.method in (RBF_R, PB_R) else "kmeans",
         posterior="kl" if cell.method in (PB, PB_R, PB_C) else None,
+        frequencies="own",
         beta=LANDMARK_BETA,
         n_frequencies=n_frequencies,
         gamma=cell.setting("gamma"),
