@@ -51,13 +51,10 @@ def landmarks(n: int = 32561, d: int = 108, n_landmarks: int = 2604, D: int = 64
     loop = PlainLoop(points[:FEW].astype(np.float64), labels[:FEW], d, D)
     widths = (26, *[14] * 6)
     row("", "fit", "transform", "ratio", "ratio", "memory", "memory", widths=widths)
-    # each with the rows it is timed on, and what to multiply by: these are linear in the rows
+    # each with the rows it is timed on, and what to multiply by: the slow are linear in the rows
+    by_own = make(frequencies="own", n_frequencies=D)
     candidates: dict[str, tuple[Any, int, float]] = {
-        "frequencies of their own": (
-            make(frequencies="own", n_frequencies=D),
-            n // 8,
-            n / (n // 8),
-        ),
+        "frequencies of their own": (by_own, n // 8, n / (n // 8)),
         "plain loop": (loop, n // 16, n / (n // 16) * n_landmarks / FEW),
         "shared, beta=1": (make(beta=1.0), n, 1.0),
         "shared, beta chosen": (make(), n, 1.0),

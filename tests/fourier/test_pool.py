@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bochner import LandmarkSimilarities
-from bochner.fourier import candidates
+from bochner.fourier import candidates, pool
 from tests.fourier.naive import landmark_loss
 from tests.places import PLACES, on_host
 
@@ -84,10 +84,12 @@ def test_fit_and_transform_agree_in_every_place(place, kind, rng):
     np.testing.assert_allclose(result, here.transform(X), atol=1e-5)
 
 
-def test_many_blocks_of_the_pool_and_of_landmarks(monkeypatch, rng):
+def test_many_blocks_of_the_pool_of_landmarks_and_of_rows(monkeypatch, rng):
     X, y = rng.normal(size=(300, 3)), np.arange(300) % 3
     options = {"n_components": 290, "n_frequencies": 200}
     monkeypatch.setattr(candidates, "_BLOCK_BYTES", 8 * 3 * 64)
+    for name, value in {"_LANDMARKS": 100, "_ROWS": 70, "_VALUES": 1}.items():
+        monkeypatch.setattr(pool, name, value)
     fitted = fit(X, y, **options)
     assert fitted._posteriors.candidates.n_blocks == 4
     W = frequencies(fitted)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from bochner import engine
 from bochner.engine.places import float_dtype, to_numpy
-from bochner.engine.rowwise import row_slices
+from bochner.engine.rowwise import map_rows, row_slices
 from bochner.fourier.alignment import landmark_losses
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.placement import Landmarks
@@ -39,6 +39,7 @@ Float = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _LANDMARKS = 1024  # at a time
+_ROWS, _VALUES = 2**12, 2**24  # at a time: at least so many rows, and similarities
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,10 @@ class Pool:
 
     def similarities(self, X: Any, coefficients: Complex | None, **options: Any) -> Any:
         """``k(x_l, x) + sum_m (Q_lm - 1/N) cos <w_m, x_l - x>``, one column per landmark."""
-        values = self.kernel_values(X, **options)
         if coefficients is None:
-            return values
-        return values + self.mixed_waves(X, coefficients, **options)
+            return self.kernel_values(X, **options)
+        shared = {"pool": self, "coefficients": coefficients}
+        return map_rows(_add_waves, X, self.points.shape[0], shared=shared, **options)
 
     def kernel_values(self, X: Any, **options: Any) -> Any:
         """``k(x_l, x)``."""
@@ -150,6 +151,14 @@ class Pool:
         sums = (self.sums @ self.contrast[:, some]).T
         scores = waves.real * sums.real + waves.imag * sums.imag
         return gibbs_posterior(-scores / 2, beta, self.n_rows)
+
+
+def _add_waves(X: Any, pool: Pool, coefficients: Complex, **options: Any) -> Any:
+    """The similarities of rows, with no second array of their size."""
+    result = pool.kernel_values(X, **options)
+    for rows in row_slices(X.shape[0], max(_ROWS, _VALUES // max(1, result.shape[1]))):
+        result[rows, :] += pool.mixed_waves(X[rows, ...], coefficients, **options)
+    return result
 
 
 def _columns(target: Target, labels: Any, y: Any) -> tuple[Float, Float, Float]:
