@@ -16,6 +16,7 @@ from bochner import LandmarkSimilarities
 from bochner.linear import RidgeClassifier, RidgeRegressor
 from bochner.records.statistics import mean_and_error
 
+NAMES = ("adult", "a9a", "ijcnn1", "cpusmall", "digits", "cadata", "friedman", "covtype")
 FEW = 40  # landmarks that the plain loop is timed on; it is linear in their number
 
 
@@ -79,7 +80,8 @@ def landmarks(n: int = 32561, d: int = 108, n_landmarks: int = 2604, D: int = 64
 
 
 def _digits(seed: int) -> Task:
-    return split(*load_digits(return_X_y=True), seed)
+    X, y = load_digits(return_X_y=True)
+    return split(X, y, seed)
 
 
 def _score(task: Task, feature_map: Any) -> float:
@@ -90,7 +92,7 @@ def _score(task: Task, feature_map: Any) -> float:
 
 
 def gains(
-    names: tuple[str, ...] = ("adult", "a9a", "ijcnn1", "cpusmall", "digits"),
+    names: tuple[str, ...] = NAMES,
     counts: tuple[int, ...] = (40, 200),
     seeds: int = 3,
     n_rows: int = 4000,

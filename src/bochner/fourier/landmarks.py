@@ -237,7 +237,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             raise ValueError("posterior=None learns nothing; there is no posterior to change.")
         other = copy(self).set_params(beta=beta)
         other._validate_params()
-        if isinstance(beta, str):
+        if other.beta == "auto":
             raise ValueError("beta='auto' needs the data: fit again, or give a number.")
         return other._weigh(float(beta))
 
@@ -262,9 +262,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
 
     def _features(self, X: Any) -> Any:
         options = self._engine_options()
-        if self._posteriors is None:
+        if self._coefficients is None:
             return engine.kernel_rows(X, self.landmarks_, self.kernel_, **options)
-        return self._posteriors.similarities(X, self._coefficients, **options)
+        return self._learned_posteriors().similarities(X, self._coefficients, **options)
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Guarantee]:
         """Guarantees on the alignment losses of all landmarks' learned similarities together.
@@ -369,7 +369,6 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     def _weigh(self, beta: float) -> Self:
         """With the posteriors of this strength."""
         self.beta_ = beta
-        self._coefficients = self._learned_posteriors().coefficients(
-            beta
-        )  # the last: it is fitted
+        coefficients = self._learned_posteriors().coefficients(beta) if beta else None
+        self._coefficients = coefficients  # the last: it is fitted
         return self

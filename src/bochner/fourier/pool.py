@@ -113,14 +113,12 @@ class Pool:
             return np.full((self.points.shape[0], len(self.sums)), 1 / len(self.sums))
         return self._posterior(slice(None), self.waves(), beta)
 
-    def coefficients(self, beta: float, waves: Complex | None = None) -> Complex | None:
-        """``(Q_lm - 1/N) exp(i <w_m, x_l>)``, of shape (N, n_landmarks); None for 0.
+    def coefficients(self, beta: float, waves: Complex | None = None) -> Complex:
+        """``(Q_lm - 1/N) exp(i <w_m, x_l>)``, of shape (N, n_landmarks).
 
         This is what the labels add to the kernel, which is the mean over the prior. The `waves`
         may be given where they are at hand.
         """
-        if not beta:
-            return None
         result = np.empty((len(self.sums), self.points.shape[0]), np.complex128)
         for some in row_slices(self.points.shape[0], _LANDMARKS):
             own = self.waves(some) if waves is None else waves[some]
@@ -128,10 +126,8 @@ class Pool:
             result[:, some] = (surplus * own).T
         return result
 
-    def similarities(self, X: Any, coefficients: Complex | None, **options: Any) -> Any:
+    def similarities(self, X: Any, coefficients: Complex, **options: Any) -> Any:
         """``k(x_l, x) + sum_m (Q_lm - 1/N) cos <w_m, x_l - x>``, one column per landmark."""
-        if coefficients is None:
-            return self.kernel_values(X, **options)
         shared = {"pool": self, "coefficients": coefficients}
         return map_rows(_add_waves, X, self.points.shape[0], shared=shared, **options)
 
