@@ -189,7 +189,8 @@ class TestBound:
         bounds = self.fit().bound(0.1)
         assert len(bounds) == 5
         assert all(bound.observed < bound.value <= 1 for bound in bounds)
-        assert ("posterior over the pool" in str(bounds[0])) == (self.kind == "shared")
+        assert "of the map's own similarity" in str(bounds[0])
+        assert ("pool" in bounds[0].details) == (self.kind == "shared")
 
     @pytest.mark.parametrize("share", [0.5, 0.3, 0.1, 0.03])
     def test_says_nothing_of_labels_that_know_nothing(self, share):

@@ -4,6 +4,7 @@ import pytest
 from bochner import LandmarkSimilarities
 from bochner.fourier import candidates, pool
 from tests.fourier.naive import landmark_loss
+from tests.guarantees.simulation import allowed
 from tests.places import PLACES, on_host
 
 KINDS = ["binary", "multiclass", "regression"]
@@ -98,3 +99,36 @@ def test_many_blocks_of_the_pool_of_landmarks_and_of_rows(monkeypatch, rng):
     own = np.exp(1j * (fitted.landmarks_ @ W))
     expected = kernel + (waves @ np.conj((fitted.posterior_ - 1 / 200) * own).T).real
     np.testing.assert_allclose(fitted.transform(X), expected, atol=1e-11)
+
+
+def test_the_pool_is_as_near_to_the_kernel_as_the_bound_says(rng):
+    """Over new rows, for all landmarks together; and it is not far from what it must be."""
+    points, new = rng.normal(size=(5, 2)), rng.normal(size=(2000, 2))
+    distances = []
+    for seed in range(40):
+        learned = fit(
+            rng.normal(size=(20, 2)),
+            np.arange(20) % 2,
+            landmarks=(points, [0, 1, 0, 1, 0]),
+            n_frequencies=200,
+            random_state=seed,
+        )
+        W = frequencies(learned)
+        mean = np.cos((new[:, None] - learned.landmarks_) @ W).mean(axis=2)
+        difference = mean - learned.kernel_(new, learned.landmarks_)
+        distances.append(np.sqrt((difference**2).mean(axis=0)).max() / 2)
+    limit = learned._posteriors.distance(0.05)
+    assert max(distances) < limit < 10 * np.mean(distances)
+
+
+def test_bound_holds_for_what_transform_computes():
+    failures = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2200, 2))
+        y = (X[:, 0] + 0.5 * rng.normal(size=2200) > 0).astype(int)
+        learned = fit(X[:200], y[:200], beta="auto", n_frequencies=100, random_state=seed)
+        agreement = np.where(y[200:, None] == learned.landmark_labels_, 1.0, -1.0)
+        losses = ((1 - agreement * learned.transform(X[200:])) / 2).mean(axis=0)
+        failures += bool((losses > [bound.value for bound in learned.bound(0.05)]).any())
+    assert failures / 20 <= allowed(20, 0.05)

@@ -26,6 +26,7 @@ from bochner.fourier.placement import Landmarks, given_landmarks, place_landmark
 from bochner.fourier.pool import Pool
 from bochner.fourier.strength import best_strength
 from bochner.guarantees.alignment import tightest_landmark_bounds
+from bochner.guarantees.checks import check_delta
 from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
 from bochner.guarantees.samples import landmark_pairs
 from bochner.kernels import SpectralKernel
@@ -271,9 +272,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
 
         With probability ``1 - delta`` over the rows, every one of them holds (PAC-Bayes-kl,
         and a union over the landmarks), for all `beta` at once, also one that these rows have
-        chosen. They are about the posterior's similarity, the sum of ``posterior_`` times cosines.
-        Of frequencies of their own that is what :meth:`transform` computes; of a pool it is that
-        less the kernel's distance from its mean over the pool, about ``(2 N) ** -0.5``.
+        chosen. They are about the similarities that :meth:`transform` computes. Those of a pool
+        are the posterior's and the kernel's distance from its mean over the pool: `delta` is then
+        also over the pool, a half for each, and the detail ``pool`` is what that distance adds.
 
         Parameters
         ----------
@@ -299,15 +300,27 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             )
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
         m = landmark_pairs(self._n_rows, in_sample=bool(self.in_sample_.any()))
+        shared = isinstance(self._posteriors, Pool)
+        part = check_delta(delta) / 2 if shared else delta
         bounds = tightest_landmark_bounds(
             self.posterior_,
             np.clip(self.losses_, 0, 1),
             m,
-            delta,
+            part,
             n_settings=n_settings,
             shares=self._shares,
         )
-        return [replace(bound, scope=self._posteriors.scope) for bound in bounds]
+        distance = self._posteriors.distance(part)
+        return [
+            replace(
+                bound,
+                value=min(1.0, bound.value + distance),
+                delta=float(delta),
+                details={**bound.details, **({"pool": distance} if shared else {})},
+                scope="of the map's own similarity to its landmark, at a new row",
+            )
+            for bound in bounds
+        ]
 
     @property
     def _n_features_out(self) -> int:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,6 @@ class Pool:
     n_rows : int
         Rows in the sums.
     """
-
-    scope: ClassVar[str] = "of its landmark's posterior over the pool and a new row"
 
     candidates: Candidates
     points: Any
@@ -112,6 +110,18 @@ class Pool:
         if not beta:
             return np.full((self.points.shape[0], len(self.sums)), 1 / len(self.sums))
         return self._posterior(slice(None), self.waves(), beta)
+
+    def distance(self, delta: float) -> float:
+        r"""How far the map's own losses may be from the posterior's, of all landmarks at once.
+
+        They differ by the loss of the kernel less its mean over the pool, at most half the norm of
+        :math:`\frac1N \sum_m \cos \langle w_m, x_l - x \rangle - k(x_l, x)` over new rows `x`. This
+        is a mean of `N` independent functions of mean 0 and variance at most 1: its norm is at most
+        :math:`N^{-1/2}` in the mean, and each of them changes it by at most `2 / N` (McDiarmid).
+        With probability ``1 - delta`` over the pool.
+        """
+        log = float(np.log(self.points.shape[0] / delta))
+        return (1 + np.sqrt(2 * log)) / (2 * np.sqrt(len(self.sums)))
 
     def coefficients(self, beta: float, waves: Complex | None = None) -> Complex:
         """``(Q_lm - 1/N) exp(i <w_m, x_l>)``, of shape (N, n_landmarks).
