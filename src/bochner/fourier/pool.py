@@ -114,10 +114,10 @@ class Pool:
     def distance(self, delta: float) -> float:
         r"""How far the map's own losses may be from the posterior's, of all landmarks at once.
 
-        They differ by the loss of the kernel less its mean over the pool, at most half the norm of
-        :math:`\frac1N \sum_m \cos \langle w_m, x_l - x \rangle - k(x_l, x)` over new rows `x`. This
-        is a mean of `N` independent functions of mean 0 and variance at most 1: its norm is at most
-        :math:`N^{-1/2}` in the mean, and each of them changes it by at most `2 / N` (McDiarmid).
+        They differ by the loss of the kernel less its mean over the pool, at most half the norm
+        of :math:`\frac1N \sum_m \cos \langle w_m, x_l - x \rangle - k(x_l, x)` over new rows `x`.
+        This is a mean of `N` independent functions of mean 0 and variance at most 1: its norm is
+        at most :math:`N^{-1/2}` in the mean, and each changes it by at most `2 / N` (McDiarmid).
         With probability ``1 - delta`` over the pool.
         """
         log = float(np.log(self.points.shape[0] / delta))
