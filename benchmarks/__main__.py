@@ -30,6 +30,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "gradient": operations.gradient,
     "sparse": operations.sparse_rows,
     "landmarks": landmarks.landmarks,
+    "landmark-gains": landmarks.gains,
     "linear": linear.linear,
     "margin": margin.margin,
     "mercer": mercer.mercer,

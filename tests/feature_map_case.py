@@ -50,6 +50,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "target": ("regression", "auto"),
     "landmarks": ("kmeans", "random"),
     "posterior": (None, "kl"),
+    "frequencies": ("own", "shared"),
     "n_frequencies": (3, 5),
     "dual_update": ("gradient", "corrective"),
     "band": (None, 2.0),

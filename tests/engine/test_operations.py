@@ -58,6 +58,15 @@ class TestEveryPlace:
         assert on_host(result).dtype == dtype
         assert_close(result, plain.grouped_waves(X, W, c, 5), dtype)
 
+    def test_mixed_waves(self, place, dtype, budget):
+        X, W, _ = problem(dtype, N=20)
+        if dtype is np.float32:
+            X[::7] *= dtype(1e4)  # phases too large for float32
+        c = np.exp(1j * np.arange(60)).reshape(20, 3) * np.linspace(0.1, 1, 20)[:, None]
+        result = engine.mixed_waves(PLACES[place](X), W, c, memory_budget=budget)
+        assert on_host(result).dtype == dtype
+        assert_close(result, plain.mixed_waves(X, W, c), dtype)
+
     def test_sums(self, place, dtype, budget):
         X, W, A = problem(dtype)
         sums = engine.fourier_sums(PLACES[place](X), W, A, memory_budget=budget)
@@ -276,6 +285,11 @@ class TestBadInput:
     def test_coefficients_that_do_not_fit(self):
         with pytest.raises(ValueError, match="one row per frequency, 3"):
             engine.gradient_outer_product(np.ones((4, 2)), np.ones((2, 3)), np.ones((2, 2)))
+
+    @pytest.mark.parametrize("shape", [(3,), (2, 3)])
+    def test_mixtures_that_do_not_fit(self, shape):
+        with pytest.raises(ValueError, match="one row per frequency, 3"):
+            engine.mixed_waves(np.ones((4, 2)), np.ones((2, 3)), np.ones(shape))
 
     def test_out_elsewhere(self):
         with pytest.raises(ValueError, match="out is for NumPy"):

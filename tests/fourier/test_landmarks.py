@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -5,7 +7,7 @@ from sklearn.datasets import load_digits, make_classification, make_regression
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from bochner import LandmarkSimilarities
-from bochner.fourier.landmarks import _shares
+from bochner.fourier.strength import held_out_errors
 from bochner.guarantees import ConditionsNotMet
 from tests.feature_map_case import FeatureMapCase
 from tests.fourier.naive import landmark_loss
@@ -15,7 +17,19 @@ from tests.places import PLACES
 
 class TestRandom(FeatureMapCase):
     unit_norm = False
+    estimator = LandmarkSimilarities(n_components=9, landmarks="random", beta=1.0)
+
+
+class TestChosenStrength(FeatureMapCase):
+    unit_norm = False
     estimator = LandmarkSimilarities(n_components=9, landmarks="random", n_frequencies=16)
+
+
+class TestOwnFrequencies(FeatureMapCase):
+    unit_norm = False
+    estimator = LandmarkSimilarities(
+        n_components=9, landmarks="random", frequencies="own", n_frequencies=16
+    )
 
 
 class TestPlain(FeatureMapCase):
@@ -25,7 +39,7 @@ class TestPlain(FeatureMapCase):
 
 class TestCentroids(FeatureMapCase):
     unit_norm = False
-    estimator = LandmarkSimilarities(n_components=9, n_frequencies=16)
+    estimator = LandmarkSimilarities(n_components=9, n_frequencies=16, beta=1.0)
     # k-means on sparse rows takes other steps than on dense ones
     fit_agrees = ("numpy", "fortran", "strided", "torch", "strict", "dask", "float32", "table")
 
@@ -33,7 +47,7 @@ class TestCentroids(FeatureMapCase):
 def naive_transform(fitted, X):
     """Every similarity as the sum in its definition."""
     D = fitted.n_frequencies
-    W = np.hstack([block for _, block in fitted._candidates.blocks()])
+    W = np.hstack([block for _, block in fitted._posteriors.candidates.blocks()])
     W = W.reshape(len(W), -1, D)
     result = np.empty((len(X), len(fitted.landmarks_)))
     for index, landmark in enumerate(fitted.landmarks_):
@@ -53,9 +67,15 @@ def test_losses_and_transform_are_the_definition(kind, where, rng):
         points = np.vstack([X[:4], rng.normal(size=(2, 3))])
         landmarks = (points, y[:6])
     fitted = LandmarkSimilarities(
-        n_components=6, landmarks=landmarks, n_frequencies=5, gamma=0.5, random_state=0, beta=2.0
+        n_components=6,
+        landmarks=landmarks,
+        frequencies="own",
+        n_frequencies=5,
+        gamma=0.5,
+        random_state=0,
+        beta=2.0,
     ).fit(X, y)
-    W = np.hstack([block for _, block in fitted._candidates.blocks()]).reshape(3, 6, 5)
+    W = np.hstack([block for _, block in fitted._posteriors.candidates.blocks()]).reshape(3, 6, 5)
     for index, (point, label) in enumerate(
         zip(fitted.landmarks_, fitted.landmark_labels_, strict=True)
     ):
@@ -94,7 +114,6 @@ def test_learned_similarities_help_among_useless_columns():
                 landmarks="random",
                 posterior=posterior,
                 gamma=0.05,
-                beta=3.0,
                 random_state=seed,
             ).fit(X[train], y[train])
             model = RidgeClassifier(alpha=1e-3).fit(similarities.transform(X[train]), y[train])
@@ -115,19 +134,6 @@ class TestNumbers:
     def test_a_share_is_rounded_up(self, rng):
         X, y = rng.normal(size=(31, 2)), np.arange(31) % 2
         assert LandmarkSimilarities(n_components=0.1).fit(X, y).transform(X).shape == (31, 4)
-
-    @pytest.mark.parametrize(
-        ("sizes", "count", "expected"),
-        [
-            ([10, 10], 4, [2, 2]),
-            ([10, 10], 5, [3, 2]),
-            ([1, 10], 6, [1, 5]),
-            ([2, 1, 10], 9, [2, 1, 6]),
-            ([3, 3], 6, [3, 3]),
-        ],
-    )
-    def test_small_classes_leave_their_share_to_others(self, sizes, count, expected):
-        assert _shares(sizes, count) == expected
 
     def test_more_landmarks_than_rows(self, rng):
         with pytest.raises(ValueError, match="asks for 40 landmarks, but there are only 30 rows"):
@@ -170,14 +176,21 @@ class TestGiven:
 class TestBound:
     X, y = load_digits(return_X_y=True)
 
+    @pytest.fixture(params=["shared", "own"], autouse=True)
+    def frequencies(self, request):
+        self.kind = request.param
+
     def fit(self, **parameters):
         defaults = {"n_components": 5, "landmarks": "random", "gamma": 1e-4, "random_state": 0}
+        defaults["frequencies"] = self.kind
         return LandmarkSimilarities(**defaults | parameters).fit(self.X, self.y % 2)
 
     def test_one_for_each_landmark(self):
         bounds = self.fit().bound(0.1)
         assert len(bounds) == 5
         assert all(bound.observed < bound.value <= 1 for bound in bounds)
+        assert "of the map's own similarity" in str(bounds[0])
+        assert ("pool" in bounds[0].details) == (self.kind == "shared")
 
     @pytest.mark.parametrize("share", [0.5, 0.3, 0.1, 0.03])
     def test_says_nothing_of_labels_that_know_nothing(self, share):
@@ -187,7 +200,12 @@ class TestBound:
             rng = np.random.default_rng(seed)
             X, y = 0.1 * rng.normal(size=(1000, 1)), rng.random(1000) < share
             learned = LandmarkSimilarities(
-                n_components=5, landmarks="random", gamma=0.1, beta=10.0, random_state=seed
+                n_components=5,
+                landmarks="random",
+                frequencies=self.kind,
+                gamma=0.1,
+                beta=10.0,
+                random_state=seed,
             ).fit(X, y)
             found += any(bound.informative for bound in learned.bound(0.05))
         assert found / 20 <= allowed(20, 0.05)
@@ -231,6 +249,9 @@ def test_own_rows_are_found_in_every_place(place, rng):
         {"n_components": 0},
         {"n_components": 1.5},
         {"beta": 0},
+        {"beta": "best"},
+        {"frequencies": "common"},
+        {"n_frequencies": "many"},
         {"n_frequencies": 0},
         {"landmarks": "best"},
         {"posterior": "chi2"},
@@ -247,7 +268,7 @@ def test_many_blocks_of_landmarks(monkeypatch, rng):
     X, y = rng.normal(size=(40, 3)), np.arange(40) % 3
     monkeypatch.setattr(candidates, "_BLOCK_BYTES", 8 * 3 * 8 * 2)  # two landmarks a block
     fitted = LandmarkSimilarities(
-        n_components=9, n_frequencies=8, landmarks="random", random_state=0
+        n_components=9, frequencies="own", n_frequencies=8, landmarks="random", random_state=0
     ).fit(X, y)
     np.testing.assert_allclose(fitted.transform(X), naive_transform(fitted, X), atol=1e-12)
 
@@ -262,15 +283,22 @@ def test_sparse_rows_with_many_columns():
 
 
 class TestWithPosterior:
-    def test_is_a_fit_with_this_strength(self, rng):
+    @pytest.mark.parametrize("frequencies", ["shared", "own"])
+    def test_is_a_fit_with_this_strength(self, frequencies, rng):
         X, y = rng.normal(size=(40, 3)), np.arange(40) % 3
-        first = LandmarkSimilarities(n_components=5, n_frequencies=8, random_state=0).fit(X, y)
+        make = partial(
+            LandmarkSimilarities,
+            n_components=5,
+            n_frequencies=8,
+            frequencies=frequencies,
+            random_state=0,
+        )
+        first = make().fit(X, y)
         before = first.transform(X)
         changed = first.with_posterior(beta=30.0)
-        again = LandmarkSimilarities(n_components=5, n_frequencies=8, beta=30.0, random_state=0)
-        np.testing.assert_array_equal(changed.transform(X), again.fit_transform(X, y))
+        np.testing.assert_array_equal(changed.transform(X), make(beta=30.0).fit_transform(X, y))
         np.testing.assert_array_equal(first.transform(X), before)
-        assert changed.beta == 30.0
+        assert changed.beta == changed.beta_ == 30.0
 
     def test_needs_a_posterior_and_a_strength(self, rng):
         X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
@@ -280,6 +308,8 @@ class TestWithPosterior:
         learned = LandmarkSimilarities(n_components=5).fit(X, y)
         with pytest.raises(ValueError, match="beta"):
             learned.with_posterior(beta=-1.0)
+        with pytest.raises(ValueError, match="beta='auto' needs the data"):
+            learned.with_posterior(beta="auto")
 
 
 def test_landmarks_too_large_to_compute_with():
@@ -295,3 +325,73 @@ def test_text_is_no_target_of_regression(landmarks):
         LandmarkSimilarities(landmarks=landmarks, target="regression").fit(X, y)
     with pytest.raises(ValueError, match="needs numbers"):
         LandmarkSimilarities(landmarks=(X[:2], y[:2]), target="regression").fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("n_landmarks", "n_columns", "expected"),
+    [(4, 2, 2000), (1300, 2, 1000), (2604, 2, 512), (4, 20_000, 800), (4, 60_000, 512)],
+)
+def test_size_of_the_pool(n_landmarks, n_columns, expected):
+    X = sparse.random(n_landmarks, n_columns, 0.01, format="csr", random_state=0)
+    y = np.arange(n_landmarks) % 2
+    learned = LandmarkSimilarities(landmarks=(X, y), gamma=1.0)
+    learned.kernel_, learned.landmarks_, learned.n_features_in_ = None, X, n_columns
+    assert learned._draw(np.random.RandomState(0)).n == expected
+
+
+class TestStrength:
+    def test_labels_that_know_nothing_leave_the_plain_kernel(self):
+        chosen = []
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+            learned = LandmarkSimilarities(n_components=10, random_state=seed).fit(X, y)
+            chosen.append(learned.beta_)
+            if not learned.beta_:
+                plain = LandmarkSimilarities(n_components=10, posterior=None, random_state=seed)
+                np.testing.assert_array_equal(learned.transform(X), plain.fit(X, y).transform(X))
+                assert np.ptp(learned.posterior_) == 0
+        assert sum(beta > 0 for beta in chosen) <= 4  # one in six, or rather fewer
+
+    def test_the_least_strength_is_nearly_the_plain_kernel(self, rng):
+        X, y = rng.normal(size=(60, 4)), np.arange(60) % 3
+        make = partial(LandmarkSimilarities, n_components=10, random_state=0)
+        learned, plain = make(beta=1e-9), make(posterior=None)
+        assert np.abs(learned.fit_transform(X, y) - plain.fit_transform(X, y)).max() < 1e-8
+
+    def test_own_sets_have_the_papers(self, rng):
+        X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+        learned = LandmarkSimilarities(n_components=5, frequencies="own").fit(X, y)
+        assert learned.beta_ == 1.0
+        assert learned.posterior_.shape == (5, 64)
+
+    @pytest.mark.parametrize(
+        "y",
+        [
+            np.r_[np.zeros(58), 1, 2],  # classes of one row
+            np.r_[np.zeros(59), 0.5],  # numbers that may be constant in what is kept
+            np.arange(60) / 7,
+        ],
+    )
+    @pytest.mark.parametrize("landmarks", ["kmeans", "random", "given"])
+    def test_few_of_a_kind(self, y, landmarks, rng):
+        X = rng.normal(size=(60, 3))
+        given = (X[-6:], y[-6:]) if landmarks == "given" else landmarks
+        for seed in range(4):
+            fitted = LandmarkSimilarities(n_components=6, landmarks=given, random_state=seed)
+            assert np.isfinite(fitted.fit_transform(X, y)).all()
+
+    @pytest.mark.parametrize("seed", [0, 1, 4])
+    def test_no_landmark_is_a_held_out_row_while_strengths_are_tried(self, seed):
+        """An outlier among these would be a column of zeros to the rows of the fit."""
+        rng = np.random.default_rng(seed)
+        X = rng.standard_t(1.5, size=(600, 3))
+        y = np.tanh(X[:, 0]) + 0.1 * rng.normal(size=600)
+        errors = []
+        for posterior in (None, "kl"):
+            each = LandmarkSimilarities(
+                n_components=60, posterior=posterior, gamma=1.0, random_state=0
+            ).fit(X[:300], y[:300])
+            train, test = each.transform(X[:300]), each.transform(X[300:])
+            errors.append(held_out_errors(train, y[:300, None], test, y[300:, None]).mean())
+        assert errors[1] < 0.95 * errors[0]

@@ -72,6 +72,10 @@ MAPS = {
         n_components=8, divergence="chi2", random_state=0
     ),
     "landmarks": bochner.LandmarkSimilarities(n_components=8, random_state=0),
+    "landmarks, learned": bochner.LandmarkSimilarities(n_components=8, beta=1.0, random_state=0),
+    "landmarks, own frequencies": bochner.LandmarkSimilarities(
+        n_components=8, frequencies="own", random_state=0
+    ),
     "landmarks, random": bochner.LandmarkSimilarities(
         n_components=8, landmarks="random", random_state=0
     ),

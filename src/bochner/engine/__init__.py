@@ -6,6 +6,7 @@ from bochner.engine.operations import (
     gradient_outer_product,
     grouped_waves,
     kernel_rows,
+    mixed_waves,
     potential_and_gradient,
 )
 
@@ -15,5 +16,6 @@ __all__ = [
     "gradient_outer_product",
     "grouped_waves",
     "kernel_rows",
+    "mixed_waves",
     "potential_and_gradient",
 ]

@@ -29,6 +29,12 @@ def grouped_waves(X: Any, W: Any, coefficients: Any, size: int, **options: Any) 
     return map_rows(operations.grouped_waves, X, width, shared=shared, size=size, **options)
 
 
+def mixed_waves(X: Any, W: Any, coefficients: Any, **options: Any) -> Any:
+    shared = {"W": W, "coefficients": coefficients}
+    width = coefficients.shape[1]
+    return map_rows(operations.mixed_waves, X, width, shared=shared, **options)
+
+
 def kernel_rows(X: Any, Z: Any, kernel: Any, *, normalization: Any, **options: Any) -> Any:
     width = Z.shape[0] if normalization is None else normalization.shape[1]
     shared = {"Z": Z, "normalization": normalization}

@@ -321,6 +321,28 @@ def grouped_waves(
     return result
 
 
+def mixed_waves(
+    X: Any,
+    W: Array,
+    coefficients: NDArray[np.complex128],
+    *,
+    n_threads: int | None,
+    memory_budget: int | None,  # the scratch memory is a few tiles, whatever the budget
+) -> Array:
+    waves = _Waves(X, W)
+    mixture = np.vstack([coefficients.real, coefficients.imag]).astype(waves.dtype)
+    result = np.zeros((waves.n_rows, mixture.shape[1]), waves.dtype)
+    everything = slice(0, waves.n_frequencies)  # a row needs all frequencies
+
+    def work(rows: slice) -> None:
+        for tile in waves.tiles(rows, everything):
+            np.matmul(waves.tile(tile, everything).array, mixture, out=result[tile])
+
+    chunks = [rows for rows, columns in waves.tasks(0, 0) if columns.start == 0]
+    for_each(work, chunks, n_threads)
+    return result
+
+
 def fourier_sums(
     X: Any, W: Array, A: Array, *, n_threads: int | None, memory_budget: int | None
 ) -> NDArray[np.complex128]:

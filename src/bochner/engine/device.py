@@ -160,6 +160,24 @@ def grouped_waves(
     return result
 
 
+def mixed_waves(
+    X: Any,
+    W: Any,
+    coefficients: Any,
+    *,
+    n_threads: int | None,
+    memory_budget: int | None,
+) -> Any:
+    waves = _Waves(X, W, memory_budget)
+    mixture = waves.asarray(np.vstack([coefficients.real, coefficients.imag]), waves.dtype)
+    result = waves.empty((waves.n_rows, coefficients.shape[1]))
+    for chunk in waves.chunks():
+        tile = waves.empty((chunk.stop - chunk.start, 2 * waves.n_frequencies))
+        waves.write(chunk, tile)
+        result[chunk, :] = tile @ mixture
+    return result
+
+
 def _sums(waves: _Waves, A: Any, keep: Any) -> Any:
     """Real parts above imaginary parts: shape ``(2 N, k)``."""
     xp = waves.xp

@@ -158,6 +158,51 @@ def grouped_waves(
     return _engine_for(X).grouped_waves(X, W, coefficients, size, **options)
 
 
+def mixed_waves(
+    X: Any,
+    W: Any,
+    coefficients: Any,
+    *,
+    n_threads: int | None = None,
+    memory_budget: int | None = None,
+) -> Any:
+    """Waves mixed by a matrix: linear functions of the Fourier features of every row.
+
+    ``S[i, k] = sum_m Re(conj(c_mk) exp(1j <w_m, x_i>))``, a matrix product with features of which
+    no more than a block of rows is ever held.
+
+    Parameters
+    ----------
+    X, W : arrays of shape (n, d) and (d, N)
+        Rows and frequencies, as in :func:`features`.
+    coefficients : complex array of shape (N, k)
+        The ``c`` above, one column per function.
+    n_threads, memory_budget : int, optional
+        As in :func:`features`.
+
+    Returns
+    -------
+    array of shape (n, k)
+        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine import mixed_waves
+    >>> mixed_waves(np.zeros((1, 1)), np.ones((1, 2)), np.array([[1, 0], [2, 1j]]))
+    array([[3., 0.]])
+    """
+    _check_shapes(X, W)
+    coefficients = np.asarray(coefficients, dtype=np.complex128)
+    if coefficients.ndim != 2 or coefficients.shape[0] != W.shape[1]:
+        raise ValueError(
+            f"coefficients must have one row per frequency, {W.shape[1]}, got shape "
+            f"{coefficients.shape}."
+        )
+    options = {"n_threads": n_threads, "memory_budget": memory_budget}
+    return _engine_for(X).mixed_waves(X, W, coefficients, **options)
+
+
 def kernel_rows(
     X: Any,
     Z: Any,

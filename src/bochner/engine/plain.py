@@ -31,6 +31,14 @@ def grouped_waves(X: Any, W: Any, coefficients: Any, size: int) -> NDArray[np.fl
     return waves.real.reshape(len(waves), -1, size).sum(axis=2)
 
 
+def mixed_waves(X: Any, W: Any, coefficients: Any) -> NDArray[np.float64]:
+    """``S[i, k] = sum_m Re(conj(c_mk) exp(1j <w_m, x_i>))``."""
+    mixed: NDArray[np.complex128] = np.exp(1j * (_float64(X) @ _float64(W))) @ np.conj(
+        coefficients
+    )
+    return mixed.real
+
+
 def fourier_sums(X: Any, W: Any, A: Any) -> NDArray[np.complex128]:
     """``F[m, k] = sum_i A[i, k] exp(1j <w_m, x_i>)``."""
     sums: NDArray[np.complex128] = np.exp(1j * (_float64(X) @ _float64(W))).T @ _float64(A)

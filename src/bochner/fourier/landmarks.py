@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,52 +12,54 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import SupervisedFeatureMap
-from bochner.engine.places import (
-    check_entries,
-    convert,
-    dense,
-    float_dtype,
-    is_host,
-    largest_squared,
-    result_dtype,
-    to_numpy,
-    zeros,
-)
-from bochner.engine.rowwise import concat_columns, map_rows
-from bochner.engine.summaries import are_rows, take_rows
-from bochner.fourier.alignment import landmark_losses
+from bochner.engine.places import largest_squared
 from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, check_honest, resolve_kernel
 from bochner.fourier.candidates import Candidates
-from bochner.fourier.posterior import gibbs_posterior
+from bochner.fourier.own_sets import OwnSets
+from bochner.fourier.placement import Landmarks, given_landmarks, place_landmarks
+from bochner.fourier.pool import Pool
+from bochner.fourier.strength import best_strength
 from bochner.guarantees.alignment import tightest_landmark_bounds
+from bochner.guarantees.checks import check_delta
 from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
 from bochner.guarantees.samples import landmark_pairs
 from bochner.kernels import SpectralKernel
-from bochner.targets import Target, TargetKind, check_labels
+from bochner.targets import Target, TargetKind
 
-_MANY_ROWS = 20_000  # of one class, from which k-means goes by mini-batches
+_OWN_FREQUENCIES = 64  # the paper's D
+# Of a pool. With many landmarks each has less to learn, and the product of both is what
+# `transform` costs; with many columns drawing the pool is.
+_LARGEST_POOL, SMALLEST_POOL = 2000, 512
+_POOL_TIMES_LANDMARKS, _POOL_TIMES_COLUMNS = 1_300_000, 16_000_000
+_MOST_TRIED = 500  # landmarks with which strengths are tried
 
 
 class LandmarkSimilarities(SupervisedFeatureMap):
     r"""Similarities to landmarks, each with a kernel learned for it.
 
-    Landmark :math:`x_l` with label :math:`y_l` gets `n_frequencies` frequencies of its own from
-    the kernel's Fourier transform, and a posterior over them,
+    All landmarks share a pool of frequencies :math:`w_m` from the kernel's Fourier transform.
+    Landmark :math:`x_l` has a score :math:`S_{lm}` for each, how much more similar its cosine
+    finds the rows of the landmark's class than the others, and a posterior over the pool,
 
     .. math::
 
-        Q^l_m \propto e^{-\beta \sqrt n L_l(w_m)}, \qquad
-        \psi_l(x) = \sum_m Q^l_m \cos \langle w_m, x_l - x \rangle,
+        Q^l_m \propto e^{\beta \sqrt n S_{lm} / 2}, \qquad
+        \psi_l(x) = k(x_l, x) + \sum_m \Bigl(Q^l_m - \frac1N\Bigr)
+            \cos \langle w_m, x_l - x \rangle.
 
-    where :math:`L_l` is the alignment loss of the pairs that contain the landmark (Letarte et
-    al., PB-Landmarks). With ``posterior=None`` the features are the plain kernel
-    :math:`k(x_l, x)` (RBF-Landmarks).
+    As :math:`\beta` goes to 0 this is the plain kernel, and held-out rows decide how far to go
+    from there: where learning does not help, nothing is learned. With ``frequencies="own"`` each
+    landmark has frequencies of its own and
+    :math:`\psi_l(x) = \sum_m Q^l_m \cos \langle w_m, x_l - x \rangle`, where :math:`Q^l` is
+    learned from the alignment loss of the pairs that contain the landmark (Letarte et al.,
+    PB-Landmarks). With ``posterior=None`` the features are the plain kernel :math:`k(x_l, x)`
+    (RBF-Landmarks).
 
     Parameters
     ----------
@@ -68,11 +72,17 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         that are rows with their label count as such: they are not paired with themselves.
     posterior : {"kl"} or None, default="kl"
         The learned posterior, or the plain kernel.
-    beta : float, default=1.0
-        Strength of the posterior.
-    n_frequencies : int, default=64
-        Frequencies of each landmark, the paper's D. They are drawn when they are used, not
-        stored.
+    frequencies : {"shared", "own"}, default="shared"
+        A pool for all landmarks, or a set of its own for each, as in the paper: slower, and worse
+        than the plain kernel where the sets are small.
+    beta : "auto" or float, default="auto"
+        Strength of the posterior. ``"auto"`` tries 0.03, 0.1, 0.3, 1 and 3 with a ridge regression
+        on a quarter of at most 6000 rows, held out, and takes the best, or the plain kernel unless
+        that is worse by a standard error. For frequencies of their own it is the paper's 1.
+    n_frequencies : "auto" or int, default="auto"
+        Frequencies of the pool, by default 2000, down to 512 with more than 650 landmarks or more
+        than 8000 columns; or frequencies of each landmark, by default 64 (the paper's D). They
+        are drawn when they are used, not stored.
     target : {"auto", "classification", "regression"}, default="auto"
         What `y` is.
     kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
@@ -85,8 +95,11 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         The landmarks.
     landmark_labels_ : ndarray of shape (n_landmarks,)
         Their labels. (Learned posterior only.)
+    beta_ : float
+        The strength in use; 0 is the plain kernel. (Learned posterior only.)
     losses_, posterior_ : ndarray of shape (n_landmarks, n_frequencies)
-        Alignment losses and posterior weights. (Learned posterior only.)
+        Alignment losses, which the guarantees are about, and posterior weights. (Learned posterior
+        only; computed when they are asked for where frequencies are shared.)
     in_sample_ : ndarray of shape (n_landmarks,)
         Whether the landmark is one of the rows; for k-means centroids there is no guarantee.
     kernel_ : kernel object
@@ -102,7 +115,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     Notes
     -----
     This is not a kernel map: every landmark has a similarity of its own. Duplicate landmarks are
-    kept, and differ by their frequencies.
+    kept; with frequencies of their own they differ.
 
     References
     ----------
@@ -128,13 +141,15 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         ],
         "landmarks": [StrOptions({"kmeans", "random"}), "array-like", "sparse matrix", tuple],
         "posterior": [StrOptions({"kl"}), None],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "n_frequencies": [Interval(Integral, 1, MOST, closed="both")],
+        "frequencies": [StrOptions({"shared", "own"})],
+        "beta": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "n_frequencies": [StrOptions({"auto"}), Interval(Integral, 1, MOST, closed="both")],
         "target": [StrOptions({"auto", "classification", "regression"})],
     }
 
-    _candidates: Candidates
-    _coefficients: NDArray[np.complex128] | None  # None for the plain kernel
+    _posteriors: Pool | OwnSets | None  # None where nothing is learned
+    # None for the plain kernel; one per frequency, or one row per frequency of the pool
+    _coefficients: NDArray[np.complex128] | None
 
     def __init__(
         self,
@@ -142,8 +157,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         n_components: float = 0.1,
         landmarks: Any = "kmeans",
         posterior: Literal["kl"] | None = "kl",
-        beta: float = 1.0,
-        n_frequencies: int = 64,
+        frequencies: Literal["shared", "own"] = "shared",
+        beta: float | Literal["auto"] = "auto",
+        n_frequencies: int | Literal["auto"] = "auto",
         target: TargetKind = "auto",
         kernel: str | SpectralKernel = "gaussian",
         gamma: float | str = "scale",
@@ -154,6 +170,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         self.n_components = n_components
         self.landmarks = landmarks
         self.posterior = posterior
+        self.frequencies = frequencies
         self.beta = beta
         self.n_frequencies = n_frequencies
         self.target = target
@@ -183,19 +200,25 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
         self.classes_ = target.classes
-        self._place_landmarks(X, y, target, random_state)
+        landmarks = self._place_landmarks(X, y, target, random_state)
+        self.landmarks_, self.landmark_labels_, self.in_sample_ = landmarks
+        self._posteriors = None
         if self.posterior is None:
             self._coefficients = None
             return self
-        self._candidates = Candidates(
-            self.kernel_,
-            self.landmarks_.shape[0] * self.n_frequencies,
-            self.n_features_in_,
-            int(random_state.randint(2**31 - 1)),
-            multiple=self.n_frequencies,
-        )
-        self._learn(X, y, target)
-        return self
+        if target.classes is not None:
+            counts = np.bincount(target.indices(y), minlength=len(target.classes))
+            self._shares = counts[target.indices(landmarks.labels)] / len(y)
+        candidates, options = self._draw(random_state), self._engine_options()
+        kind = Pool if self.frequencies == "shared" else OwnSets
+        self._posteriors = kind.of_rows(candidates, X, y, target, landmarks, **options)
+        beta: Any = self.beta
+        if beta == "auto" and self.frequencies == "own":
+            beta = 1.0
+        elif beta == "auto":
+            place = partial(self._trial_landmarks, random_state)
+            beta = best_strength(candidates, X, y, target, place, random_state, **options)
+        return self._weigh(float(beta))
 
     def with_posterior(self, *, beta: float) -> Self:
         """The map with posteriors of another strength, from the same losses, without the data.
@@ -211,33 +234,47 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             A fitted copy; this one is unchanged.
         """
         check_is_fitted(self)
-        if self.posterior is None:
+        if self._posteriors is None:
             raise ValueError("posterior=None learns nothing; there is no posterior to change.")
         other = copy(self).set_params(beta=beta)
         other._validate_params()
-        return other._weigh()
+        if other.beta == "auto":
+            raise ValueError("beta='auto' needs the data: fit again, or give a number.")
+        return other._weigh(float(beta))
+
+    @property
+    def losses_(self) -> NDArray[np.float64]:
+        """Alignment loss of every landmark and frequency."""
+        return self._learned_posteriors().losses
+
+    @property
+    def posterior_(self) -> NDArray[np.float64]:
+        """Posterior weight of every landmark and frequency."""
+        return self._learned_posteriors().posterior(self.beta_)
+
+    def _learned_posteriors(self) -> Pool | OwnSets:
+        if self._posteriors is None:
+            raise AttributeError("posterior=None learns nothing.")
+        return self._posteriors
 
     def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
         """Distances of float32 rows are float32, and so are their squares."""
         return largest_squared(dtype)
 
     def _features(self, X: Any) -> Any:
-        c, options = self._coefficients, self._engine_options()
-        if c is None:
-            return map_rows(self._kernel_values, X, self._n_features_out)
-        size = self._candidates.multiple
-        return concat_columns(
-            [
-                engine.grouped_waves(X, W, c[block], size, **options)
-                for block, W in self._candidates.blocks(float_dtype(X))
-            ]
-        )
+        options = self._engine_options()
+        if self._coefficients is None:
+            return engine.kernel_rows(X, self.landmarks_, self.kernel_, **options)
+        return self._learned_posteriors().similarities(X, self._coefficients, **options)
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Guarantee]:
         """Guarantees on the alignment losses of all landmarks' learned similarities together.
 
         With probability ``1 - delta`` over the rows, every one of them holds (PAC-Bayes-kl,
-        and a union over the landmarks). It holds for all `beta` at once.
+        and a union over the landmarks), for all `beta` at once, also one that these rows have
+        chosen. They are about the similarities that :meth:`transform` computes. Those of a pool
+        are the posterior's and the kernel's distance from its mean over the pool: `delta` is then
+        also over the pool, a half for each, and the detail ``pool`` is what that distance adds.
 
         Parameters
         ----------
@@ -254,7 +291,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             anything.
         """
         check_is_fitted(self)
-        if self._coefficients is None:
+        if self._posteriors is None:
             raise ConditionsNotMet("posterior=None learns nothing; there is no bound.")
         if isinstance(self.landmarks, str) and self.landmarks == "kmeans":
             raise ConditionsNotMet(
@@ -263,14 +300,27 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             )
         check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
         m = landmark_pairs(self._n_rows, in_sample=bool(self.in_sample_.any()))
-        return tightest_landmark_bounds(
+        shared = isinstance(self._posteriors, Pool)
+        part = check_delta(delta) / 2 if shared else delta
+        bounds = tightest_landmark_bounds(
             self.posterior_,
             np.clip(self.losses_, 0, 1),
             m,
-            delta,
+            part,
             n_settings=n_settings,
             shares=self._shares,
         )
+        distance = self._posteriors.distance(part)
+        return [
+            replace(
+                bound,
+                value=min(1.0, bound.value + distance),
+                delta=float(delta),
+                details={**bound.details, **({"pool": distance} if shared else {})},
+                scope="of the map's own similarity to its landmark, at a new row",
+            )
+            for bound in bounds
+        ]
 
     @property
     def _n_features_out(self) -> int:
@@ -285,130 +335,53 @@ class LandmarkSimilarities(SupervisedFeatureMap):
             )
         return count
 
-    def _place_landmarks(self, X: Any, y: Any, target: Target, random_state: RandomState) -> None:
-        if isinstance(self.landmarks, str) and self.landmarks == "random":
-            index = random_state.choice(len(y), self._count(len(y)), replace=False)
-            index = index[np.argsort(y[index], kind="stable")]
-            points, labels = take_rows(X, index), y[index]
-            inside = np.ones(len(index), bool)
-        elif isinstance(self.landmarks, str):
-            points, labels = _centroids(X, y, target, self._count(len(y)), random_state)
-            inside = np.zeros(len(labels), bool)
-        else:
-            points, labels = self._given(target)
-            inside = np.zeros(points.shape[0], bool)
-            if labels is not None:
-                inside = are_rows(X, y, points, labels)
-        self.landmarks_, self.landmark_labels_, self.in_sample_ = points, labels, inside
-
-    def _given(self, target: Target) -> tuple[Any, Any]:
+    def _place_landmarks(
+        self, X: Any, y: NDArray[Any], target: Target, random_state: RandomState
+    ) -> Landmarks:
         given = self.landmarks
+        if isinstance(given, str):
+            return place_landmarks(given, X, y, target, self._count(len(y)), random_state)
         points, labels = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
-        points = check_array(points, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_entries(points, self._largest_entry(points.dtype, reset=True))
-        if points.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"landmarks have {points.shape[1]} columns, but X has {self.n_features_in_}."
-            )
         if labels is None and self.posterior is not None:
             raise ValueError(
                 "landmarks must be given as (points, labels) when the posterior is learned; "
                 "or use posterior=None."
             )
-        if labels is None:
-            return points, None
-        labels = check_labels(labels, points.shape[0])
-        if target.classes is None:
-            Target.of(labels, "regression")  # raises for text
-            return points, labels
-        target.indices(labels)  # raises for a class that y does not hold
-        order = np.argsort(labels, kind="stable")
-        return points[order], labels[order]
+        return given_landmarks(points, labels, X, y, target)
 
-    def _learn(self, X: Any, y: Any, target: Target) -> None:
-        D, n_landmarks = self.n_frequencies, self.landmarks_.shape[0]
-        sums = np.empty(n_landmarks * D, np.complex128)
-        at_landmark = np.empty((n_landmarks, D), np.complex128)
-        groups = target.similarities(self.landmark_labels_, y)
-        # one factor per landmark: its own scaled target (regression) or +-1
-        own = np.concatenate([factors for _, factors, _ in groups]) ** 2
-        options = self._engine_options()
-        for block, W in self._candidates.blocks(float_dtype(X)):
-            first, stop = block.start // D, block.stop // D
-            points = self.landmarks_[first:stop]
-            at_landmark[first:stop] = _own_waves(dense(points), W.reshape(len(W), stop - first, D))
-            for positions, factors, column in groups:
-                # Labels are sorted, so the landmarks of a group are neighbours.
-                here = positions[(positions >= first) & (positions < stop)]
-                if here.size:
-                    span = slice(here[0] * D, (here[-1] + 1) * D)
-                    own_W = W[:, span.start - block.start : span.stop - block.start]
-                    factor = np.repeat(factors[np.isin(positions, here)], D)
-                    sums[span] = factor * to_numpy(
-                        engine.fourier_sums(X, own_W, column, **options)
-                    )
-        self.losses_ = landmark_losses(
-            sums.reshape(n_landmarks, D), at_landmark, own, self.in_sample_, len(y)
-        )
-        self._at_landmark = at_landmark
+    def _trial_landmarks(
+        self, random_state: RandomState, X: Any, y: NDArray[Any], target: Target
+    ) -> Landmarks:
+        """Landmarks for the rows on which strengths are tried."""
+        wanted = min(self.landmarks_.shape[0], _MOST_TRIED)
+        if isinstance(self.landmarks, str):
+            wanted = min(wanted, len(y))
+            return place_landmarks(self.landmarks, X, y, target, wanted, random_state)
+        known = np.ones(self.landmarks_.shape[0], bool)
         if target.classes is not None:
-            counts = np.bincount(target.indices(y), minlength=len(target.classes))
-            self._shares = counts[target.indices(self.landmark_labels_)] / len(y)
-        self._weigh()
+            known = np.isin(self.landmark_labels_, target.classes)
+        chosen = np.sort(random_state.permutation(np.flatnonzero(known))[:wanted])
+        return Landmarks(self.landmarks_, self.landmark_labels_, self.in_sample_).take(chosen)
 
-    def _weigh(self) -> Self:
-        """The posteriors, from the losses."""
-        self.posterior_ = gibbs_posterior(self.losses_, self.beta, self._n_rows)
-        coefficients = np.asarray(self.posterior_ * self._at_landmark, np.complex128)
-        self._coefficients = coefficients.ravel()  # the last: it is fitted
+    def _draw(self, random_state: RandomState) -> Candidates:
+        """The pool, or the sets of all landmarks."""
+        n_landmarks, shared = self.landmarks_.shape[0], self.frequencies == "shared"
+        count, d = self.n_frequencies, self.n_features_in_
+        if isinstance(count, str):
+            limits = _POOL_TIMES_LANDMARKS // n_landmarks, _POOL_TIMES_COLUMNS // d
+            pool = int(np.clip(min(limits), SMALLEST_POOL, _LARGEST_POOL))
+            count = pool if shared else _OWN_FREQUENCIES
+        return Candidates(
+            self.kernel_,
+            count if shared else count * n_landmarks,
+            d,
+            int(random_state.randint(2**31 - 1)),
+            multiple=1 if shared else count,
+        )
+
+    def _weigh(self, beta: float) -> Self:
+        """With the posteriors of this strength."""
+        self.beta_ = beta
+        coefficients = self._learned_posteriors().coefficients(beta) if beta else None
+        self._coefficients = coefficients  # the last: it is fitted
         return self
-
-    def _kernel_values(self, X: Any) -> Any:
-        """The kernel itself, computed on the host."""
-        if X.shape[0] == 0:  # a block of a dask array, which scikit-learn's kernels refuse
-            return zeros((0, self._n_features_out), X, result_dtype(X))
-        dtype = float_dtype(X)
-        rows = X if is_host(X) else to_numpy(X)
-        return convert(self.kernel_(rows, self.landmarks_.astype(dtype)), X, result_dtype(X))
-
-
-def _own_waves(points: NDArray[Any], W: NDArray[Any]) -> NDArray[np.complex128]:
-    """``exp(i <w, x_l>)`` for each landmark and its own frequencies, W of shape (d, l, D)."""
-    return np.exp(1j * np.einsum("ld,dlm->lm", points, W, dtype=np.float64))
-
-
-def _shares(sizes: list[int], count: int) -> list[int]:
-    """Divide `count` equally; what does not fit into a small group goes to the others."""
-    shares = [0] * len(sizes)
-    while sum(shares) < count:
-        open_groups = [i for i, size in enumerate(sizes) if shares[i] < size]
-        each, rest = divmod(count - sum(shares), len(open_groups))
-        for rank, i in enumerate(open_groups):
-            shares[i] = min(sizes[i], shares[i] + each + (rank < rest))
-    return shares
-
-
-def _centroids(
-    X: Any, y: NDArray[Any], target: Target, count: int, random_state: RandomState
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Centroids of k-means within each class (of all rows for regression), with their labels."""
-    from sklearn.cluster import KMeans, MiniBatchKMeans
-
-    groups = [np.arange(len(y))]
-    if target.classes is not None:
-        groups = [np.flatnonzero(y == c) for c in target.classes]
-    points, labels = [], []
-    for rows, share in zip(groups, _shares([len(g) for g in groups], count), strict=True):
-        if not share:
-            continue
-        own = take_rows(X, rows)
-        kind = MiniBatchKMeans if len(rows) > _MANY_ROWS else KMeans
-        clusters = kind(share, n_init=1, random_state=random_state.randint(2**31 - 1)).fit(own)
-        points.append(clusters.cluster_centers_)
-        if target.classes is None:
-            members = clusters.labels_
-            total = np.bincount(members, weights=y[rows], minlength=share)
-            labels.append(total / np.maximum(np.bincount(members, minlength=share), 1))
-        else:
-            labels.append(y[rows[:share]])
-    return np.vstack(points), np.concatenate(labels)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
 from bochner.fourier.features import FourierFeatures
-from bochner.fourier.landmarks import LandmarkSimilarities
+from bochner.fourier.landmarks import SMALLEST_POOL, LandmarkSimilarities
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.images.single_layer import make_network, one_layer
 from bochner.margin.features import MarginFourierFeatures
@@ -178,14 +178,12 @@ class Method:
 MAX_EXACT = {"classification": 10_000, "regression": 5000}  # training rows
 MAX_ZONAL = 64  # columns that are worth a search each
 MAX_COVARIANCE = 1024  # columns: eigenvectors of more, for each gamma, outweigh all the rest
-LANDMARK_FREQUENCIES = 64
-MAX_LANDMARK_NUMBERS = 20_000_000  # in the frequencies of all landmarks, drawn many times
+MAX_POOL_NUMBERS = 20_000_000  # in the frequencies that landmarks share, drawn several times
 N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
 MAX_DRAWN = 10_000_000
 
 _BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
 _RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
-_LANDMARK_BETAS = (0.1, 1.0, 10.0, 100.0)
 _QUANTILES = (0.02, 0.1, 0.3)
 
 
@@ -206,12 +204,11 @@ def _row_limit(name: str, width: int | None, rows: Rows) -> Reason:
 
 
 def _landmark_limit(width: int | None, rows: Rows) -> Reason:
-    drawn = (width or 0) * LANDMARK_FREQUENCIES * rows.n_columns
-    if drawn <= MAX_LANDMARK_NUMBERS:
+    if SMALLEST_POOL * rows.n_columns <= MAX_POOL_NUMBERS:
         return _row_limit("LandmarkSimilarities", width, rows)
     return (
-        f"LandmarkSimilarities with {width} columns would draw {LANDMARK_FREQUENCIES} frequencies "
-        f"for each, in {rows.n_columns} dimensions"
+        f"LandmarkSimilarities would draw {SMALLEST_POOL} frequencies several times, in "
+        f"{rows.n_columns} dimensions"
     )
 
 
@@ -271,7 +268,12 @@ _POSTERIOR_TYPES = (
     "bochner.fourier.candidates.Candidates",
     "bochner.fourier.posterior_features.PosteriorFourierFeatures",
 )
-_LANDMARK_TYPES = ("bochner.fourier.landmarks.LandmarkSimilarities",)
+_LANDMARK_TYPES = (
+    "bochner.fourier.candidates.Candidates",
+    "bochner.fourier.landmarks.LandmarkSimilarities",
+    "bochner.fourier.own_sets.OwnSets",
+    "bochner.fourier.pool.Pool",
+)
 _MERCER_TYPES = (
     "bochner.kernels.ProductMatern",
     "bochner.mercer.features.MercerFeatures",
@@ -366,7 +368,6 @@ METHODS: dict[str, Method] = {
             LandmarkSimilarities,
             cost=6,
             supervised=True,
-            grid={"beta": _LANDMARK_BETAS},
             limit=_landmark_limit,
             saved_types=_LANDMARK_TYPES,
         ),

@@ -70,7 +70,10 @@ MAPS = {
         n_components=20, divergence="chi2", random_state=0
     ),
     "margin": bochner.MarginFourierFeatures(n_components=10, random_state=0),
-    "landmarks": bochner.LandmarkSimilarities(n_components=10, random_state=0),
+    "landmarks": bochner.LandmarkSimilarities(n_components=10, beta=1.0, random_state=0),
+    "landmarks, own frequencies": bochner.LandmarkSimilarities(
+        n_components=10, frequencies="own", random_state=0
+    ),
     **{
         f"landmarks, plain, {kernel}": bochner.LandmarkSimilarities(
             n_components=10, posterior=None, kernel=kernel, random_state=0

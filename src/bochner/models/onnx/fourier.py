@@ -44,11 +44,15 @@ def write_rbf_sampler(graph: Graph, x: str, model: Any) -> str:
 
 
 def write_landmarks(graph: Graph, x: str, model: Any) -> str:
-    """The plain kernel, or for each landmark a sum of waves with coefficients of its own."""
-    if model._coefficients is None:
+    """The plain kernel, with waves of a pool added to it, or sums of waves of their own."""
+    c = model._coefficients
+    if c is None:
         return _plain_similarities(graph, x, model)
-    W = np.hstack([block for _, block in model._candidates.blocks(graph.dtype)])
-    return _sums_of_waves(graph, x, (W, model._coefficients, int(model._candidates.multiple)))
+    candidates = model._posteriors.candidates
+    W = np.hstack([block for _, block in candidates.blocks(graph.dtype)])
+    if c.ndim == 1:
+        return _sums_of_waves(graph, x, (W, c, int(candidates.multiple)))
+    return _with_mixed_waves(graph, x, (W, c, model))
 
 
 @in_float64
@@ -59,6 +63,15 @@ def _sums_of_waves(graph: Graph, x: str, waves: Any) -> str:
     weighted = graph("Add", graph.times(cosines, c.real), graph.times(sines, c.imag))
     groups = graph("Reshape", weighted, graph.integers([-1, len(c) // size, size]))
     return graph.sum(groups, axis=2, keepdims=False)
+
+
+@in_float64
+def _with_mixed_waves(graph: Graph, x: str, pool: Any) -> str:
+    W, c, model = pool
+    phases = graph.product(x, W)
+    waves = graph.concatenate([graph("Cos", phases), graph("Sin", phases)])
+    mixed = graph.product(waves, np.vstack([c.real, c.imag]))
+    return graph("Add", write_kernel(graph, x, dense(model.landmarks_), model.kernel_), mixed)
 
 
 @in_float64

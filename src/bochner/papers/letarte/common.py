@@ -58,6 +58,7 @@ SIMILAR = 1.0  # percent: what we take "similar" to mean
 LANDMARK_FREQUENCIES, LANDMARK_BETA = 64, 1.0
 # Names in the tables and figures: landmarks are centroids, or rows at random (R).
 RBF, PB, RBF_R, RBF_C, PB_R, PB_C = "RBF", "PB", "RBF-R", "RBF-C", "PB-R", "PB-C"
+SHARED = "shared"  # our own: a pool of frequencies for all landmarks, at its defaults
 
 # How the linear model on top is trained. The authors' program used what were scikit-learn's
 # defaults in 2018, which stop short of the optimum when C is large. On Internet Ads and Farm Ads
@@ -216,15 +217,18 @@ def liblinear_path(
 
 def landmark_map(cell: Cell, n_landmarks: float, n_frequencies: int) -> Any:
     """Similarities to landmarks, plain or learned, that are not fitted yet."""
-    return LandmarkSimilarities(
+    make = partial(
+        LandmarkSimilarities,
         n_components=n_landmarks,
         landmarks="random" if cell.method in (RBF_R, PB_R) else "kmeans",
-        posterior="kl" if cell.method in (PB, PB_R, PB_C) else None,
-        beta=LANDMARK_BETA,
-        n_frequencies=n_frequencies,
         gamma=cell.setting("gamma"),
         random_state=cell.seed,
     )
+    if cell.method == SHARED:
+        return make()
+    if cell.method not in (PB, PB_R, PB_C):
+        return make(posterior=None)
+    return make(frequencies="own", beta=LANDMARK_BETA, n_frequencies=n_frequencies)
 
 
 def measure_landmarks(

@@ -1,0 +1,180 @@
+r"""A pool of frequencies that all landmarks share, and a posterior over it for each of them.
+
+The Fourier sums of the pool are computed once, one column per class. Everything that landmark
+:math:`x_l` learns follows from them and from its own waves :math:`e^{i \langle w_m, x_l \rangle}`
+in O(N): its score for a frequency is its mean similarity to the rows of its class, less that to
+the others,
+
+.. math::
+
+    S_{lm} = \mathrm{Re} \Bigl( \overline{e^{i \langle w_m, x_l \rangle}} \Bigl(
+        \frac{F_c(w_m)}{n_c} - \frac{F_{\mathrm{all}}(w_m) - F_c(w_m)}{n - n_c}
+        \Bigr) \Bigr),
+
+for numbers :math:`2 z_l \, \mathrm{Re}(\overline{e^{i \langle w_m, x_l \rangle}} F_z(w_m)) / n`
+with standardised numbers `z`, its own cut off at -1 and 1: the same for two classes of equal
+size. That a landmark may be one of the rows adds the same to the scores of all frequencies.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner import engine
+from bochner.engine.places import float_dtype, to_numpy
+from bochner.engine.rowwise import map_rows, row_slices
+from bochner.fourier.alignment import landmark_losses
+from bochner.fourier.candidates import Candidates
+from bochner.fourier.placement import Landmarks
+from bochner.fourier.posterior import gibbs_posterior
+from bochner.targets import Target
+
+Float = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+_LANDMARKS = 1024  # at a time
+_ROWS, _VALUES = 2**12, 2**24  # at a time: at least so many rows, and similarities
+
+
+@dataclass(frozen=True)
+class Pool:
+    """All that landmarks need to know of the rows.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        The N frequencies.
+    points : array or sparse matrix of shape (n_landmarks, d)
+        The landmarks.
+    in_sample : array of shape (n_landmarks,)
+        Whether they are rows.
+    sums : complex array of shape (N, K)
+        Fourier sums, one column per class, or one of scaled numbers.
+    similarity, contrast : arrays of shape (K, n_landmarks)
+        What a landmark makes of these columns: the sum over rows of the similarity of labels,
+        or the mean over its class less that over the others.
+    n_rows : int
+        Rows in the sums.
+    """
+
+    candidates: Candidates
+    points: Any
+    in_sample: NDArray[np.bool_]
+    sums: Complex
+    similarity: Float
+    contrast: Float
+    n_rows: int
+
+    @classmethod
+    def of_rows(
+        cls,
+        candidates: Candidates,
+        X: Any,
+        y: Any,
+        target: Target,
+        landmarks: Landmarks,
+        **options: Any,
+    ) -> Pool:
+        """The sums of rows `X` with labels `y`."""
+        columns, similarity, contrast = _columns(target, landmarks.labels, y)
+        sums = np.empty((candidates.n, columns.shape[1]), np.complex128)
+        for block, W in candidates.blocks(float_dtype(X)):
+            sums[block] = to_numpy(engine.fourier_sums(X, W, columns, **options))
+        points, _, in_sample = landmarks
+        return cls(candidates, points, in_sample, sums, similarity, contrast, len(y))
+
+    def waves(self, some: slice = slice(None)) -> Complex:
+        """``exp(i <w_m, x_l>)``, of shape (n_landmarks, N), or of some landmarks."""
+        points = self.points[some].astype(np.float64)
+        waves = np.empty((points.shape[0], len(self.sums)), np.complex128)
+        for block, W in self.candidates.blocks():
+            features = engine.features(points, W, scale=1.0)
+            waves[:, block] = features[:, : W.shape[1]] + 1j * features[:, W.shape[1] :]
+        return waves
+
+    @property
+    def losses(self) -> Float:
+        """The alignment loss of every landmark and frequency, of shape (n_landmarks, N)."""
+        own = np.max(np.abs(self.similarity), axis=0) ** 2  # 1 for classes
+        sums = (self.sums @ self.similarity).T
+        return landmark_losses(sums, self.waves(), own, self.in_sample, self.n_rows)
+
+    def posterior(self, beta: float) -> Float:
+        """The posterior of every landmark, of shape (n_landmarks, N); the prior for 0."""
+        if not beta:
+            return np.full((self.points.shape[0], len(self.sums)), 1 / len(self.sums))
+        return self._posterior(slice(None), self.waves(), beta)
+
+    def distance(self, delta: float) -> float:
+        r"""How far the map's own losses may be from the posterior's, of all landmarks at once.
+
+        They differ by the loss of the kernel less its mean over the pool, at most half the norm
+        of :math:`\frac1N \sum_m \cos \langle w_m, x_l - x \rangle - k(x_l, x)` over new rows `x`.
+        This is a mean of `N` independent functions of mean 0 and variance at most 1: its norm is
+        at most :math:`N^{-1/2}` in the mean, and each changes it by at most `2 / N` (McDiarmid).
+        With probability ``1 - delta`` over the pool.
+        """
+        log = float(np.log(self.points.shape[0] / delta))
+        return (1 + np.sqrt(2 * log)) / (2 * np.sqrt(len(self.sums)))
+
+    def coefficients(self, beta: float, waves: Complex | None = None) -> Complex:
+        """``(Q_lm - 1/N) exp(i <w_m, x_l>)``, of shape (N, n_landmarks).
+
+        This is what the labels add to the kernel, which is the mean over the prior. The `waves`
+        may be given where they are at hand.
+        """
+        result = np.empty((len(self.sums), self.points.shape[0]), np.complex128)
+        for some in row_slices(self.points.shape[0], _LANDMARKS):
+            own = self.waves(some) if waves is None else waves[some]
+            surplus = self._posterior(some, own, beta) - 1 / len(self.sums)
+            result[:, some] = (surplus * own).T
+        return result
+
+    def similarities(self, X: Any, coefficients: Complex, **options: Any) -> Any:
+        """``k(x_l, x) + sum_m (Q_lm - 1/N) cos <w_m, x_l - x>``, one column per landmark."""
+        shared = {"pool": self, "coefficients": coefficients}
+        return map_rows(_add_waves, X, self.points.shape[0], shared=shared, **options)
+
+    def kernel_values(self, X: Any, **options: Any) -> Any:
+        """``k(x_l, x)``."""
+        return engine.kernel_rows(X, self.points, self.candidates.kernel, **options)
+
+    def mixed_waves(self, X: Any, coefficients: Complex, **options: Any) -> Any:
+        """What the frequencies of the pool, mixed by `coefficients`, are at rows."""
+        parts = (
+            engine.mixed_waves(X, W, coefficients[block], **options)
+            for block, W in self.candidates.blocks(float_dtype(X))
+        )
+        return reduce(operator.add, parts)
+
+    def _posterior(self, some: slice, waves: Complex, beta: float) -> Float:
+        sums = (self.sums @ self.contrast[:, some]).T
+        scores = waves.real * sums.real + waves.imag * sums.imag
+        return gibbs_posterior(-scores / 2, beta, self.n_rows)
+
+
+def _add_waves(X: Any, pool: Pool, coefficients: Complex, **options: Any) -> Any:
+    """The similarities of rows, with no second array of their size."""
+    result = pool.kernel_values(X, **options)
+    for rows in row_slices(X.shape[0], max(_ROWS, _VALUES // max(1, result.shape[1]))):
+        result[rows, :] += pool.mixed_waves(X[rows, ...], coefficients, **options)
+    return result
+
+
+def _columns(target: Target, labels: Any, y: Any) -> tuple[Float, Float, Float]:
+    """The columns to sum over rows, and what each landmark makes of them."""
+    if target.classes is None:
+        ((_, numbers, column),) = target.similarities(labels, y)
+        spread = column.std() or 1.0  # numbers of landmarks may differ where those of rows do not
+        contrast = 2 * np.clip(numbers / spread, -1, 1) / (spread * len(column))
+        return column[:, None], numbers[None, :], contrast[None, :]
+    columns, own = target.sum_columns(y), target.sum_columns(labels).T
+    inside = columns.sum(axis=0) @ own  # rows of the landmark's class
+    contrast = own / np.maximum(inside, 1) - (1 - own) / np.maximum(len(columns) - inside, 1)
+    return columns, 2 * own - 1, contrast

@@ -1,0 +1,92 @@
+"""How strongly landmarks should follow the labels: judged on rows they have not learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from bochner.engine.places import to_numpy
+from bochner.engine.summaries import rows_at
+from bochner.fourier.candidates import Candidates
+from bochner.fourier.placement import Landmarks
+from bochner.fourier.pool import Pool
+from bochner.linear.splits import hold_out
+from bochner.targets import Target
+
+Float = NDArray[np.float64]
+
+STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
+_MOST_ROWS = 6000  # that they are tried on
+_FEWEST_ROWS = 20  # fewer say nothing
+_PENALTIES = 10.0 ** -np.arange(1, 12)  # of the largest eigenvalue
+
+
+def best_strength(
+    candidates: Candidates,
+    X: Any,
+    y: NDArray[Any],
+    target: Target,
+    place: Callable[[Any, NDArray[Any], Target], Landmarks],
+    random_state: RandomState,
+    **options: Any,
+) -> float:
+    """The strength whose similarities predict held-out rows best; 0 is the plain kernel.
+
+    `place` gives landmarks from rows, their labels and what these are. It sees no held-out row: a
+    landmark there would be a column of zeros to the rows that a model is fitted on.
+    """
+    seed, classes = int(random_state.randint(2**31 - 1)), target.classes is not None
+    if len(y) < _FEWEST_ROWS:
+        return 0.0
+    kept, held = hold_out(y, seed, classes=classes, max_rows=_MOST_ROWS)
+    if (y[kept] == y[kept[0]]).all():
+        return 0.0
+    known = Target.of(y[kept], "classification" if classes else "regression")
+    rows, n = rows_at(X, np.concatenate([kept, held])), len(kept)
+    landmarks = place(rows[:n, ...], y[kept], known)
+    pool = Pool.of_rows(candidates, rows[:n, ...], y[kept], known, landmarks, **options)
+    waves, columns = pool.waves(), target.columns_and_signs(y, centred=True)[0]
+    coefficients = [pool.coefficients(beta, waves) for beta in STRENGTHS]
+    plain = to_numpy(pool.kernel_values(rows, **options))
+    learned = np.hsplit(
+        to_numpy(pool.mixed_waves(rows, np.hstack(coefficients), **options)), len(STRENGTHS)
+    )
+    errors = [
+        held_out_errors(each[:n], columns[kept], each[n:], columns[held])
+        for each in (plain, *(plain + surplus for surplus in learned))
+    ]
+    return (0.0, *STRENGTHS)[better_than_first(errors)]
+
+
+def better_than_first(errors: Sequence[Float]) -> int:
+    """Which errors are least on average: the first unless others are less by a standard error."""
+    best = int(np.argmin([each.mean() for each in errors]))
+    gain = errors[0] - errors[best]
+    return best if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)) else 0
+
+
+def held_out_errors(features: Any, targets: Float, held: Any, held_targets: Float) -> Float:
+    """Squared errors, one per held-out row, of a ridge regression on `features`.
+
+    Its penalty is the one of least error by generalised cross-validation.
+    """
+    Phi, held = features.astype(np.float64), held.astype(np.float64)
+    means, target_means = Phi.mean(axis=0), targets.mean(axis=0)
+    Phi, Y = Phi - means, targets - target_means
+    values, vectors = np.linalg.eigh(Phi.T @ Phi)
+    values, turned = np.maximum(values, 0.0), vectors.T @ (Phi.T @ Y)
+    largest = float(values[-1]) or 1.0
+    squares, total = (turned**2).sum(axis=1), float((Y**2).sum())
+
+    def criterion(penalty: float) -> float:
+        shrunk = 1 / (values + penalty)
+        residual = total - float(squares @ (2 * shrunk - values * shrunk**2))
+        return residual / (len(Y) - 1 - float(values @ shrunk)) ** 2
+
+    penalty = min(largest * _PENALTIES, key=criterion)
+    predicted = (held - means) @ (vectors @ (turned / (values + penalty)[:, None]))
+    return np.asarray(((predicted + target_means - held_targets) ** 2).sum(axis=1))
