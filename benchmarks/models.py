@@ -110,7 +110,7 @@ def measure(task: Task, cell: Cell) -> Result:
     name = "accuracy" if task.classes else "R2"
     details: dict[str, Any] = {"measure": name, "cpu": cpu}
     if cell.method == "ours":
-        details |= {"chosen": chosen_setting(model), "tried": model.search_results_}
+        details |= {"chosen": model.chosen_, "tried": model.search_results_}
     score = MEASURES[name].score(task.y_test, predictions)
     return Result(cell, score, fit, time.perf_counter() - begun, details)
 
@@ -120,12 +120,6 @@ def warm_up(method: str) -> None:
     """Import and compile what a method needs, which is not part of its time."""
     small = friedman(0, n=400, d=5)
     PEERS[method].make(small, 0).fit(small.X, small.y)
-
-
-def chosen_setting(model: Any) -> dict[str, Any]:
-    """The last one that was tried with the kernel of the model."""
-    kernel = type(model.pipeline_["map"].kernel).__name__.lower()
-    return next(t for t in reversed(model.search_results_) if t["kernel"].startswith(kernel))
 
 
 def mean_scores(found: Found) -> dict[str, dict[str, tuple[float, float]]]:

@@ -15,7 +15,6 @@ from bochner.nystroem.features import NystroemFeatures
 
 FIRST_PENALTY = 1e-5
 _SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
-_CLEAR = 1.0  # standard errors of a difference that needs no more rows
 
 Float = NDArray[np.float64]
 
@@ -105,10 +104,10 @@ def losses_of(
     return score, np.logaddexp(0, -_SLOPE * margins), wrong
 
 
-def going_on(found: list[Tried], n_kept: int) -> list[Tried]:
-    """The best, as many as asked for and as may still be better than the first."""
+def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:
+    """The best, at most so many, and none behind by more than some standard errors."""
     found = sorted(found, key=lambda one: one.loss)[:n_kept]
-    return [one for one in found if not clearly_worse(one, found[0], _CLEAR)]
+    return [one for one in found if not clearly_worse(one, found[0], errors)]
 
 
 def clearly_worse(one: Tried, top: Tried, errors: float) -> bool:

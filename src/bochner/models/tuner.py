@@ -179,11 +179,18 @@ class Tuner:
     def _exact_finalists(self, by_mode: Sequence[Tried]) -> list[Tried]:
         """Exact methods on more and more rows, of which fewer and fewer go on."""
         found = self._by_family(by_mode, None, _FIRST_ROWS)
-        for other in self._next_mode(found[0].setting, by_mode):
-            if self._in_time():
-                found.append(self._along_bandwidths(other, _FIRST_ROWS))
-        for n_rows, n_kept in ((_SECOND_ROWS, 1 + _FINALISTS), (len(self.rows.y), _FINALISTS)):
-            found = going_on(found, n_kept)
+        # the metric was judged with another kernel: the best one, and the one that looks at
+        # columns, are tried with another mode as well
+        again = [found[0], *(one for one in found[1:] if one.setting.family.by_columns)]
+        for one in again:
+            for other in self._next_mode(one.setting, by_mode):
+                if self._in_time():
+                    found.append(self._along_bandwidths(other, _FIRST_ROWS))
+        for n_rows, n_kept, errors in (
+            (_SECOND_ROWS, 4, 2.0),
+            (len(self.rows.y), _FINALISTS, 1.0),
+        ):
+            found = going_on(found, n_kept, errors)
             if found[0].n_rows < len(self.rows.y):
                 found = [
                     self.judge(one.setting, n_rows, self._weaker(one.setting, n_rows))
