@@ -22,15 +22,9 @@ from benchmarks.harness import heading, row
 from benchmarks.metric import digits
 from benchmarks.models import last_commit
 from benchmarks.tables import TABLES, TRAIN, Task
-from bochner import (
-    FourierFeatures,
-    GradientMetric,
-    LandmarkSimilarities,
-    MarginFourierFeatures,
-    PosteriorFourierFeatures,
-)
 from bochner.linear.scoring import MEASURES
-from bochner.models.pipelines import count_classes, make_head
+from bochner.models.methods import find_method
+from bochner.models.pipelines import count_classes, make_head, make_metric
 from bochner.models.selection import choose_map
 from bochner.records.cells import Cell, Notebook, Result
 from bochner.records.files import write_text_whole
@@ -48,18 +42,26 @@ TASKS: Mapping[str, Callable[[int], Task]] = {
 }
 
 
-def _metric_and_random(n_components: int, random_state: int) -> Any:
-    random = FourierFeatures(n_components=n_components, random_state=random_state)
-    return make_pipeline(GradientMetric(random_state=random_state), random)
-
-
-MAPS: Mapping[str, tuple[str, Callable[..., Any]]] = {
-    RANDOM: ("FourierFeatures", FourierFeatures),
-    "posterior": ("PosteriorFourierFeatures", PosteriorFourierFeatures),
-    "landmarks": ("LandmarkSimilarities", LandmarkSimilarities),
-    "margin": ("MarginFourierFeatures", MarginFourierFeatures),
-    "metric": ("GradientMetric, FourierFeatures", _metric_and_random),
+# Methods of the registry, and whether a metric comes before them.
+MAPS: Mapping[str, tuple[str, bool]] = {
+    RANDOM: ("FourierFeatures", False),
+    "posterior": ("PosteriorFourierFeatures", False),
+    "landmarks": ("LandmarkSimilarities", False),
+    "margin": ("MarginFourierFeatures", False),
+    "metric": ("FourierFeatures", True),
 }
+
+
+def make_map(name: str, width: int | None, task: str, seed: int) -> Any:
+    """The unfitted map, at its defaults."""
+    method, metric = MAPS[name]
+    found = find_method(method).make_map(width=width, task=task, random_state=seed)
+    return make_pipeline(make_metric("auto", task, seed), found) if metric else found
+
+
+def title(name: str) -> str:
+    method, metric = MAPS[name]
+    return f"GradientMetric, {method}" if metric else method
 
 
 @dataclass(frozen=True)
@@ -138,12 +140,11 @@ def measure(task: Task, cell: Cell) -> Result:
     """One map, its penalty chosen on held-out rows, scored on the test rows."""
     task = task._replace(X=task.X[: cell.max_train], y=task.y[: cell.max_train]).standardised()
     kind, name = ("classification", "accuracy") if task.classes else ("regression", "R2")
-    make = MAPS[cell.method][1]
     head = make_head(kind, count_classes(task.y, kind))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # constant columns, searches that stop
         _, model = choose_map(
-            {None: lambda: make(n_components=cell.width, random_state=cell.seed)},
+            {None: lambda: make_map(cell.method, cell.width, kind, cell.seed)},
             task.X,
             task.y,
             head,
@@ -210,7 +211,7 @@ def summary(gains: Sequence[Gain]) -> list[str]:
 
 
 def print_gains(name: str, gains: Sequence[Gain]) -> None:
-    heading(f"{MAPS[name][0]} beside FourierFeatures: accuracy in %, or 100 R2")
+    heading(f"{title(name)} beside FourierFeatures: accuracy in %, or 100 R2")
     widths = (14, 9, 16, 16, 16, 14, 16)
     for cells in (_HEADER, *rows_of(gains)):
         row(*cells, widths=widths)
@@ -223,14 +224,16 @@ def page(found: Mapping[str, Sequence[Gain]], rows: int, seeds: int) -> str:
     parts = [
         "# What learned maps gain over random ones",
         "",
-        f"Each learned map at its defaults beside `FourierFeatures` of the same width: at most {rows} training rows of",
-        f"standardised columns, {seeds} random splits, the penalty of the linear model chosen on held-out training rows. Accuracy in",
-        "percent, or 100 R2; differences are of the same split, with their standard errors over the splits. *Better*: by more",
-        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Written by `python -m benchmarks gains`.",
+        "Each learned map at its defaults beside `FourierFeatures` of the same width: at most",
+        f"{rows} training rows of standardised columns, {seeds} random splits, the penalty of the",
+        "linear model chosen on held-out training rows. Accuracy in percent, or 100 R2, with",
+        "standard errors over the splits; differences are of the same split. *Better*: by more",
+        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Written by",
+        "`python -m benchmarks gains`.",
     ]
     for name, gains in found.items():
         header = [_HEADER, tuple("---" for _ in _HEADER)]
         table = ["| " + " | ".join(cells) + " |" for cells in (*header, *rows_of(gains))]
         lines = [f"- {line}" for line in summary(gains)]
-        parts += ["", f"## {MAPS[name][0]}", "", *lines, "", *table]
+        parts += ["", f"## {title(name)}", "", *lines, "", *table]
     return "\n".join(parts) + "\n"

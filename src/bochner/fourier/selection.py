@@ -130,7 +130,9 @@ def select_frequencies(
     return search.selection(n_candidates or W.shape[1])
 
 
-def pair_gains(a: Float, b: Float, c: Float, sums: NDArray[np.complex128], penalty: float) -> Float:
+def pair_gains(
+    a: Float, b: Float, c: Float, sums: NDArray[np.complex128], penalty: float
+) -> Float:
     """What pairs with the Gram matrices ``(a, b; b, c)`` gain, see above."""
     A, C = a + penalty, c + penalty
     real, imaginary = sums.real, sums.imag
@@ -245,9 +247,7 @@ class _Search:
         for _ in range(min(count, M)):
             cross = G[np.arange(M), np.arange(M, width)]
             diagonal = np.diagonal(G)
-            gains = pair_gains(
-                diagonal[:M], cross, diagonal[M:], S[:M] + 1j * S[M:], self.penalty
-            )
+            gains = pair_gains(diagonal[:M], cross, diagonal[M:], S[:M] + 1j * S[M:], self.penalty)
             m = int(np.argmax(np.where(free, gains, -np.inf)))
             free[m] = False
             pair = [m, M + m]
