@@ -172,9 +172,10 @@ def gains_of(results: Sequence[Result], name: str) -> list[Gain]:
         learned, random = scores[table, width, name], scores[table, width, RANDOM]
         seeds = sorted(learned.keys() & random.keys())
         pairs = 100 * np.array([[random[s].score, learned[s].score] for s in seeds])
-        means = [mean_and_error(list(v)) for v in (*pairs.T, pairs[:, 1] - pairs[:, 0])]
+        columns = (*pairs.T, pairs[:, 1] - pairs[:, 0])
+        before, after, ahead = (mean_and_error(list(column)) for column in columns)
         seconds = float(np.mean([learned[s].fit for s in seeds]))
-        gains.append(Gain(table, width, *means, seconds))
+        gains.append(Gain(table, width, before, after, ahead, seconds))
     return gains
 
 
@@ -228,8 +229,8 @@ def page(found: Mapping[str, Sequence[Gain]], rows: int, seeds: int) -> str:
         f"{rows} training rows of standardised columns, {seeds} random splits, the penalty of the",
         "linear model chosen on held-out training rows. Accuracy in percent, or 100 R2, with",
         "standard errors over the splits; differences are of the same split. *Better*: by more",
-        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Written by",
-        "`python -m benchmarks gains`.",
+        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Written",
+        "by `python -m benchmarks gains`.",
     ]
     for name, gains in found.items():
         header = [_HEADER, tuple("---" for _ in _HEADER)]

@@ -1,4 +1,4 @@
-"""PosteriorFourierFeatures: the kernel's frequencies, reweighted by how they align with labels."""
+"""PosteriorFourierFeatures: the kernel's frequencies, chosen by the labels."""
 
 from __future__ import annotations
 
