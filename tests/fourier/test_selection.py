@@ -3,7 +3,7 @@ import pytest
 
 from bochner.engine import plain
 from bochner.fourier import selection
-from bochner.fourier.selection import chance_gain, pair_gains, select_frequencies
+from bochner.fourier.selection import chance_gain, few_columns, pair_gains, select_frequencies
 from tests.places import PLACES
 
 
@@ -170,6 +170,17 @@ def test_chance_is_the_tail_of_the_luckiest():
     level = chance_gain(residual, 100, 1.0)
     assert (draws > level).mean() <= 0.05
     assert level < 2 * np.quantile(draws, 0.95)
+
+
+def test_mixtures_of_many_columns_gain_the_same(rng):
+    X, W = rng.normal(size=(500, 2)), rng.normal(size=(2, 100))
+    Y = np.eye(300)[np.argsort(np.argsort(X[:, 0])) * 3 // 5]  # classes along a direction
+    np.testing.assert_array_equal(few_columns(Y[:, :64], 0), Y[:, :64])
+    assert few_columns(Y, 0).shape == (500, 64)
+    all_, few = (select_frequencies(X, T, W, 10) for T in (Y, few_columns(Y, 0)))
+    chosen = [np.column_stack([np.ones(500), pair_of(X, W[:, s.index])]) for s in (all_, few)]
+    errors = [((Y - A @ np.linalg.lstsq(A, Y)[0]) ** 2).sum() for A in chosen]
+    assert errors[1] == pytest.approx(errors[0], rel=0.02)
 
 
 def test_every_pass_is_reported(problem):

@@ -36,8 +36,8 @@ from bochner.fourier.posterior import (
     power_posterior,
 )
 from bochner.fourier.sampling import draw_frequencies
-from bochner.fourier.selection import PASSES, select_frequencies
-from bochner.fourier.validation import MAX_ROWS, count_that_helps
+from bochner.fourier.selection import PASSES, few_columns, select_frequencies
+from bochner.fourier.validation import MAX_ROWS, MOST_CHOSEN, count_that_helps
 from bochner.kernels import SpectralKernel
 from bochner.linear.splits import hold_out
 from bochner.targets import Target, TargetKind, check_labels
@@ -407,9 +407,11 @@ class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, Supervi
 
     def _choose_set(self, X: Any, y: Any, weights: Any, prior: Any, context: Any) -> None:
         """Frequencies that complement each other, and for ``"auto"`` the random ones."""
-        n, target = self._n_frequencies(), Target(self.classes_)
-        W = self._candidates.first(4 * n, self._dtype)
-        columns = target.columns_to_predict(y)
+        n = most = self._n_frequencies()
+        if self.draw == "auto":
+            most = min(n, MOST_CHOSEN)
+        W = self._candidates.first(4 * most, self._dtype)
+        columns = few_columns(Target(self.classes_).columns_to_predict(y), self._draw_seed)
         options: dict[str, Any] = {
             "weights": weights,
             "n_candidates": W.shape[1],

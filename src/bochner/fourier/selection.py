@@ -48,6 +48,7 @@ RIDGE = 0.01  # the penalty of a pair, as a share of the number of rows
 _LOOKED_AT = 8  # candidates looked at one by one, for each that is chosen
 _CHANCE = 0.05
 _DEPENDENT = 1e-6  # of the rows: a column with less that is new spans nothing
+_MOST_COLUMNS = 64  # of targets
 _BLOCK = 2**22  # numbers in the pairs of a block of rows
 
 
@@ -128,6 +129,18 @@ def select_frequencies(
         search.choose(int(count))
         after_pass()
     return search.selection(n_candidates or W.shape[1])
+
+
+def few_columns(targets: Float, seed: int) -> Float:
+    """At most 64 random mixtures of the columns, among which gains are the same but for noise.
+
+    The cost of a choice grows with the columns, of which there is one for each class.
+    """
+    K = targets.shape[1]
+    if K <= _MOST_COLUMNS:
+        return targets
+    mixtures = np.random.RandomState(seed).standard_normal((K, _MOST_COLUMNS))
+    return np.asarray(targets @ mixtures / _MOST_COLUMNS**0.5)
 
 
 def pair_gains(

@@ -26,7 +26,7 @@ from bochner.linear.splits import Rows
 Float = NDArray[np.float64]
 
 MAX_ROWS = 6000  # that the choice is made with, a quarter of them held out
-MOST = 256  # frequencies that are chosen: beyond, random ones do as well and cost less
+MOST_CHOSEN = 256  # frequencies that are chosen: beyond, random ones do as well and cost less
 _LEAST_HELD = 10  # rows that can tell anything
 _BATCH = 1024
 _PENALTIES = 10.0 ** np.arange(-9, 1.5, 0.5)  # as shares of the number of rows
@@ -71,7 +71,7 @@ def count_that_helps(
     >>> count_that_helps(X, rng.normal(size=(400, 1)), W, prior, split)
     0
     """
-    size = min(prior.shape[1], W.shape[1], MOST, len(split[0]) // 4)
+    size = min(prior.shape[1], W.shape[1], MOST_CHOSEN, len(split[0]) // 4)
     if len(split[1]) < _LEAST_HELD or size == 0:
         return 0
     parts = [_part(X, targets, weights, rows) for rows in split]
