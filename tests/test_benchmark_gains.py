@@ -13,13 +13,13 @@ from benchmarks.tables import Task, friedman
 
 
 def _classes(seed):
-    task = friedman(seed, n=200, d=4)
+    task = friedman(seed, n=200, d=5)
     return Task(task.X, (task.y > 14).astype(int), task.X_test, (task.y_test > 14).astype(int))
 
 
 @pytest.fixture
 def given(monkeypatch, tmp_path):
-    tables = {"numbers": partial(friedman, n=200, d=4), "classes": _classes}
+    tables = {"numbers": partial(friedman, n=200, d=5), "classes": _classes}
     monkeypatch.setattr(gains, "TASKS", tables)
     return [
         *("--tables", "numbers,classes", "--maps", "posterior", "--seeds", "2"),
@@ -43,7 +43,7 @@ def test_what_was_measured_is_not_measured_again(given, monkeypatch, tmp_path, c
 
 
 def test_whole_numbers_to_predict_are_not_classes(given):
-    task = friedman(0, n=200, d=4)
+    task = friedman(0, n=200, d=5)
     whole = task._replace(y=np.round(task.y), y_test=np.round(task.y_test))
     cell = gains.Cell("gains", "numbers", "posterior", 8, 0, 100)
     assert gains.measure(whole, cell).details["measure"] == "R2"
