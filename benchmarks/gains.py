@@ -9,11 +9,12 @@ another commit is measured again. ``--output FILE.md`` writes the page.
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -21,7 +22,8 @@ from sklearn.pipeline import make_pipeline
 from benchmarks.harness import heading, row
 from benchmarks.metric import digits
 from benchmarks.models import last_commit
-from benchmarks.tables import TABLES, TRAIN, Task
+from benchmarks.tables import TABLES, TRAIN, Task, friedman
+from bochner.fourier.posterior_features import Draw, PosteriorFourierFeatures
 from bochner.linear.scoring import MEASURES
 from bochner.models.methods import find_method
 from bochner.models.pipelines import count_classes, make_head, make_metric
@@ -94,7 +96,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--version", default=last_commit(), help="the commit that is measured")
     parser.add_argument("--file", type=Path, default=FILE, help="where cells are kept")
     parser.add_argument("--output", type=Path, help="a page to write, in Markdown")
+    parser.add_argument("--times", action="store_true", help="seconds of posterior fits alone")
     given = parser.parse_args(arguments)
+    if given.times:
+        fit_times()
+        return
     tables, maps = given.tables.split(","), given.maps.split(",")
     for names, known in ((tables, TASKS), (maps, MAPS)):
         unknown = [name for name in names if name not in known]
@@ -114,6 +120,18 @@ def main(arguments: list[str]) -> None:
         print_gains(name, gains)
     if given.output is not None:
         write_text_whole(given.output, page(found, given.rows, given.seeds))
+
+
+def fit_times(n: int = TRAIN, d: int = 50) -> None:
+    """A chosen set beside the paper's draws."""
+    heading(f"fit of PosteriorFourierFeatures, n={n}, d={d}, 100 columns: seconds of CPU")
+    task = friedman(0, n=n * 4 // 3, d=d).standardised()
+    for draw in get_args(Draw):
+        learned = PosteriorFourierFeatures(draw=draw, gamma=0.5 / d, random_state=0)
+        learned.fit(task.X[:100], task.y[:100])  # compiles
+        begun = time.process_time()
+        learned.fit(task.X[:n], task.y[:n])
+        row(draw, f"{time.process_time() - begun:.2f} s")
 
 
 def measure_all(cells: Sequence[Cell], notebook: Notebook) -> list[Result]:

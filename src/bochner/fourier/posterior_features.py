@@ -103,11 +103,11 @@ class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, Supervi
             default="auto"
         How the frequencies are taken from the candidates. ``"orthogonal"`` chooses a set that
         fits the labels together, see :mod:`bochner.fourier.selection`; ``"auto"`` as large a
-        part of it as helps on held-out rows, see :mod:`bochner.fourier.validation`, the others
-        being those of :class:`FourierFeatures` with the same `random_state`. The other three are
-        draws from the posterior: with replacement is the paper's way, which wastes features when
-        the posterior is concentrated; ``"heaviest"`` keeps the candidates of largest weight,
-        scaled by it.
+        part of it as helps on held-out rows, at most 256, see :mod:`bochner.fourier.validation`,
+        the others being those of :class:`FourierFeatures` with the same `random_state`. The other
+        three are draws from the posterior: with replacement is the paper's way, which wastes
+        features when the posterior is concentrated; ``"heaviest"`` keeps the candidates of largest
+        weight, scaled by it.
     support : {"candidates", "continuous"}, default="candidates"
         ``"continuous"`` draws from :math:`p(w) e^{-\beta \sqrt n L(w)}` itself (the paper's
         equation 11) with Langevin chains, without candidates. Gaussian kernel and ``kl`` only.
