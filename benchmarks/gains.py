@@ -5,8 +5,8 @@ penalty is chosen on held-out training rows that the map has not seen. Every mea
 written down at once: a run that was stopped goes on where it was, and what was measured with
 another commit is measured again. ``--output FILE.md`` writes the page.
 
-A map that is learned again on all rows may differ from the one that the penalty was chosen with, so
-that even a map that ends as the random one can have another score.
+A map that is learned again on all rows may differ from the one that the penalty was chosen
+with, so that even one that ends as the random map can have another score.
 """
 
 from __future__ import annotations
@@ -250,9 +250,9 @@ def page(found: Mapping[str, Sequence[Gain]], rows: int, seeds: int) -> str:
         f"{rows} training rows of standardised columns, {seeds} random splits, the penalty of the",
         "linear model chosen on held-out training rows. Accuracy in percent, or 100 R2, with",
         "standard errors over the splits; differences are of the same split. *Better*: by more",
-        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Seconds are",
-        "those of a clock, on a computer that did other work too. Written by `python -m benchmarks",
-        "gains`.",
+        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Seconds",
+        "are those of a clock, on a computer that did other work too. Written by",
+        "`python -m benchmarks gains`.",
     ]
     for name, gains in found.items():
         header = [_HEADER, tuple("---" for _ in _HEADER)]
