@@ -73,7 +73,9 @@ def expected_failures(estimator):
         FourierFeatures(),
         FourierFeatures(paired=False),
         PosteriorFourierFeatures(n_components=10, n_candidates=50),
-        PosteriorFourierFeatures(n_components=10, n_candidates=50, divergence="chi2"),
+        PosteriorFourierFeatures(
+            n_components=10, n_candidates=50, divergence="chi2", draw="without_replacement"
+        ),
         MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2),
         MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2, dual_update="gradient"),
         GradientMetric(n_frequencies=16, n_rounds=2),

@@ -106,6 +106,10 @@ class Target:
         columns: Float = np.eye(len(self.classes))[self.indices(y)]
         return columns
 
+    def columns_to_predict(self, y: Any) -> Float:
+        """Signs for two classes, one column per class for more, scaled numbers otherwise."""
+        return self.columns_and_signs(y)[0] if self.classes is None else self.raw_columns(y)
+
     def columns_and_signs(self, y: Any, *, centred: bool = False) -> tuple[Float, Float]:
         """``A`` and ``s`` of the table above, for all rows at once."""
         if self.classes is None:

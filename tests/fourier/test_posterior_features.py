@@ -1,15 +1,18 @@
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 
 from bochner import FourierFeatures, PosteriorFourierFeatures
 from bochner.fourier import candidates, posterior_features
+from bochner.fourier.alignment import alignment_sums
 from bochner.fourier.posterior import gibbs_posterior
+from bochner.fourier.posterior_features import Draw
 from bochner.guarantees import ConditionsNotMet
 from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
@@ -18,8 +21,15 @@ from tests.guarantees.simulation import allowed
 from tests.places import PLACES
 
 
-class TestKL(FeatureMapCase):
+class TestAuto(FeatureMapCase):
     estimator = PosteriorFourierFeatures(n_components=20, n_candidates=200)
+    unit_norm = True
+
+
+class TestKL(FeatureMapCase):
+    estimator = PosteriorFourierFeatures(
+        n_components=20, n_candidates=200, draw="without_replacement"
+    )
     unit_norm = True
 
 
@@ -42,9 +52,11 @@ def digits():
     return X / 16, y
 
 
-def fit(X, y, **parameters):
-    defaults = {"n_components": 20, "n_candidates": 300, "gamma": 0.5, "random_state": 0}
-    return PosteriorFourierFeatures(**defaults | parameters).fit(X, y)
+DEFAULTS = {"n_components": 20, "n_candidates": 300, "gamma": 0.5, "random_state": 0}
+
+
+def fit(X, y, draw="without_replacement", **parameters):
+    return PosteriorFourierFeatures(**DEFAULTS | {"draw": draw} | parameters).fit(X, y)
 
 
 def test_losses_and_posterior_are_the_definition(rng):
@@ -142,9 +154,7 @@ class TestPartialFit:
         X = rng.normal(size=(200, 4))
         y = rng.integers(3, size=200) if kind == "classes" else rng.normal(size=200)
         whole = fit(X, y)
-        parts = PosteriorFourierFeatures(
-            n_components=20, n_candidates=300, gamma=0.5, random_state=0
-        )
+        parts = PosteriorFourierFeatures(draw="without_replacement", **DEFAULTS)
         for part in np.array_split(np.arange(200), 7):
             classes = np.arange(3) if kind == "classes" else None
             parts.partial_fit(X[part], y[part], classes=classes)
@@ -162,6 +172,93 @@ class TestPartialFit:
             assert not hasattr(continuous, name)
             with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
                 getattr(continuous, name)
+
+
+class TestChosenSet:
+    """The default: frequencies that complement each other, where they help."""
+
+    def test_noise_gives_the_random_map(self, rng):
+        X, y = rng.normal(size=(300, 4)), rng.integers(3, size=300)
+        learned = fit(X, y, draw="auto")
+        assert learned.n_chosen_ == 0
+        random = FourierFeatures(n_components=20, gamma=0.5, random_state=0).fit(X)
+        np.testing.assert_array_equal(learned.transform(X), random.transform(X))
+        np.testing.assert_array_equal(learned.drawn_, 300 + np.arange(10))
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_few_rows_give_the_random_map(self, place, rng):
+        X, y = rng.normal(size=(12, 3)), np.arange(12) % 3
+        assert fit(PLACES[place](X), y, draw="auto").n_chosen_ == 0
+
+    def test_is_the_best_of_a_set_and_random_frequencies(self):
+        X, y = digits()
+        learned = fit(X, y, draw="auto", n_components=100)
+        chosen = fit(X, y, draw="orthogonal", n_components=2 * learned.n_chosen_)
+        random = FourierFeatures(n_components=100, gamma=0.5, random_state=0).fit(X)
+        t = learned.n_chosen_
+        assert 0 < t == chosen.n_chosen_
+        np.testing.assert_array_equal(learned.frequencies_[:, :t], chosen.frequencies_)
+        np.testing.assert_array_equal(learned.drawn_[:t], chosen.drawn_)
+        rest = random.frequencies_[:, : 50 - t]
+        np.testing.assert_array_equal(learned.frequencies_[:, t:], rest)
+
+    @pytest.mark.parametrize("kind", ["classes", "numbers"])
+    def test_beats_draws_and_random_frequencies(self, kind):
+        X, y = digits()
+        y = y if kind == "classes" else np.sin(y) + 0.0
+        train, test = slice(1200), slice(1200, None)
+        scores = {}
+        for name, learned in {
+            "random": FourierFeatures(n_components=20, gamma=0.2, random_state=0),
+            "drawn": PosteriorFourierFeatures(**DEFAULTS | {"gamma": 0.2, "draw": "heaviest"}),
+            "set": PosteriorFourierFeatures(**DEFAULTS | {"gamma": 0.2}),
+        }.items():
+            A = learned.fit(X[train], y[train]).transform(X[train])
+            model = (RidgeClassifier if kind == "classes" else Ridge)(alpha=1e-3)
+            scores[name] = model.fit(A, y[train]).score(learned.transform(X[test]), y[test])
+        assert scores["set"] > max(scores["random"], scores["drawn"]) + 0.02
+
+    def test_rows_of_weight_zero_are_removed_rows(self, rng):
+        X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+        y += 3 * np.sin(2 * X[:, 0])
+        weights = rng.integers(3, size=200).astype(float)
+        kept = weights > 0
+        make = partial(PosteriorFourierFeatures, **DEFAULTS)
+        found = make().fit(X, y, sample_weight=weights)
+        expected = make().fit(X[kept], y[kept], sample_weight=weights[kept])
+        assert found.n_chosen_ > 0
+        np.testing.assert_array_equal(found.drawn_, expected.drawn_)
+        orthogonal = make(draw="orthogonal").fit(X, y, sample_weight=weights)
+        repeated = np.repeat(np.arange(200), weights.astype(int))
+        expected = make(draw="orthogonal").fit(X[repeated], y[repeated])
+        np.testing.assert_array_equal(orthogonal.drawn_, expected.drawn_)
+
+    def test_a_posterior_follows_from_its_losses(self):
+        X, y = digits()
+        learned = fit(X, y, draw="auto")
+        drawn, expected = learned.with_posterior(beta=50.0), fit(X, y, beta=50.0)
+        assert drawn.draw == "without_replacement"
+        assert not hasattr(drawn, "n_chosen_")
+        np.testing.assert_array_equal(drawn.transform(X), expected.transform(X))
+        assert drawn.bound().details["divergence"] == pytest.approx(np.log(310 / 10))
+        with pytest.raises(ValueError, match="draw='auto' needs the rows"):
+            expected.with_posterior(draw="auto")
+
+    @pytest.mark.parametrize("draw", ["auto", "orthogonal"])
+    def test_has_no_partial_fit(self, draw):
+        learned = PosteriorFourierFeatures(draw=draw)
+        assert hasattr(learned, "with_posterior")
+        with pytest.raises(AttributeError, match="no attribute 'partial_fit'") as raised:
+            learned.partial_fit  # noqa: B018
+        assert f"draw='{draw}' looks at the rows several times" in str(raised.value.__cause__)
+
+    def test_callbacks_are_told_of_every_pass(self, rng):
+        X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+        watch = Watch()
+        learned = PosteriorFourierFeatures(n_components=4, n_candidates=50, random_state=0)
+        learned.set_callbacks(watch).fit(X, y + 9 * X[:, 0])
+        assert learned.n_chosen_ == 2
+        assert watch.tasks == ["block of candidates", *["pass over the rows"] * 4, "fit"]
 
 
 class TestDraw:
@@ -188,8 +285,6 @@ class TestContinuousPosterior:
         X, y = X[:600], (y[:600] % 2)
         chains = fit(X, y, support="continuous", beta=30.0, gamma=0.05)
         candidates = fit(X, y, beta=30.0, gamma=0.05)
-        from bochner.fourier.alignment import alignment_sums
-
         found = alignment_sums(X, y, chains.frequencies_).losses()
         drawn = alignment_sums(X, y, candidates.frequencies_).losses()
         assert found.mean() < drawn.mean()
@@ -216,16 +311,17 @@ class TestBound:
         assert bound.observed < bound.value < 0.5
         assert "where 0.5 would say nothing" in str(bound)
 
-    @pytest.mark.parametrize("draw", ["without_replacement", "with_replacement", "heaviest"])
+    @pytest.mark.parametrize("draw", sorted({*get_args(Draw)} - {"orthogonal"}))
     def test_covers_the_kernel_that_transform_computes(self, draw):
         """Not the posterior's, which is better: its bound fails for the map's own kernel."""
         repetitions, n = 40, 2000
+        width = 20 if draw == "auto" else 160
         failed = {"own": 0, "posterior": 0}
         for seed in range(repetitions):
             rng = np.random.default_rng(seed)
             y = rng.choice([-1, 1], n)
             X = (2 * y + rng.standard_normal(n))[:, None]
-            learned = fit(X, y, n_components=160, n_candidates=100, draw=draw, random_state=seed)
+            learned = fit(X, y, draw, n_components=width, n_candidates=100, random_state=seed)
             w = learned.frequencies_[0]  # |E y exp(i w x)|^2 in closed form
             truth = learned.weights_ @ (0.5 - np.exp(-(w**2)) * np.sin(2 * w) ** 2 / 2)
             failed["own"] += learned.bound(0.05).value < truth
@@ -254,6 +350,16 @@ class TestBound:
         assert "of the map's own kernel on new pairs" in str(own)
         assert posterior.observed == pytest.approx(learned.posterior_ @ learned.losses_)
         assert "of the posterior's kernel over all candidates on new pairs" in str(posterior)
+
+    def test_of_a_chosen_set_counts_the_random_frequencies_as_candidates(self):
+        X, y = digits()
+        learned = fit(X, y, draw="auto", n_components=300)
+        assert 0 < learned.n_chosen_ < 150
+        bound = learned.bound()
+        assert bound.details["divergence"] == pytest.approx(np.log((300 + 150) / 150))
+        own = alignment_sums(X, y, learned.frequencies_).losses()
+        assert bound.observed == pytest.approx(own.mean())
+        assert "of the map's own kernel on new pairs" in str(bound)
 
     def test_more_settings_cost_something(self):
         fitted = fit(*digits())
@@ -357,7 +463,10 @@ def test_the_median_rule_looks_at_all_partitions():
 
 @pytest.mark.parametrize(
     ("parameters", "task"),
-    [({"n_candidates": 130}, "block of candidates"), ({"support": "continuous"}, "step")],
+    [
+        ({"n_candidates": 130, "draw": "heaviest"}, "block of candidates"),
+        ({"support": "continuous"}, "step"),
+    ],
 )
 def test_callbacks_are_told_of_every_step(parameters, task, monkeypatch):
     monkeypatch.setattr(candidates, "_BLOCK_BYTES", 1)  # 64 candidates
@@ -389,7 +498,9 @@ def test_rows_of_weight_zero_are_removed_rows(kind, place, rng):
     weights[::3] = 0
     X[::3], y[::3] = 5 * X[::3], 7 * y[::3]
     kept = weights > 0
-    make = partial(PosteriorFourierFeatures, n_components=20, n_candidates=50, random_state=0)
+    make = partial(
+        PosteriorFourierFeatures, n_components=20, n_candidates=50, draw="heaviest", random_state=0
+    )
     expected = make().fit(X[kept], y[kept], sample_weight=weights[kept])
     found = make().fit(PLACES[place](X), y, sample_weight=weights)
     tolerance = {"rtol": 0, "atol": 1e-6 if "float32" in place else 1e-10}
@@ -418,7 +529,7 @@ def test_the_unit_of_the_numbers_does_not_matter(size, support, dtype, rng):
 
 
 def test_numbers_of_sizes_that_cannot_be_squared_together(rng):
-    learned = PosteriorFourierFeatures(n_components=4, n_candidates=10)
+    learned = PosteriorFourierFeatures(n_components=4, n_candidates=10, draw="heaviest")
     learned.partial_fit(rng.normal(size=(20, 2)), rng.normal(size=20))
     with pytest.raises(ValueError, match="squares do not fit"):
         learned.partial_fit(rng.normal(size=(20, 2)), 1e200 * rng.normal(size=20))

@@ -15,6 +15,8 @@ from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import SpectralKernel
 
 _BLOCK_BYTES = 2**26
+_FIRST = 2000
+_FIRST_NUMBERS = 2**25  # in their frequencies
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,8 @@ class Candidates:
             here = (index >= block.start) & (index < block.stop)
             chosen[:, here] = W[:, index[here] - block.start]
         return chosen
+
+    def first(self, least: int, dtype: Any = np.float64) -> NDArray[Any]:
+        """The first 2000 candidates, fewer in very many dimensions, but `least` if there are."""
+        size = max(least, min(_FIRST, _FIRST_NUMBERS // self.d))
+        return self.take(np.arange(min(size, self.n)), dtype)

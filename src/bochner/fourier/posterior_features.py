@@ -1,12 +1,11 @@
-"""PosteriorFourierFeatures: the kernel's frequencies, reweighted by how they align with labels."""
+"""PosteriorFourierFeatures: the kernel's frequencies, chosen by the labels."""
 
 from __future__ import annotations
 
 import warnings
-from copy import copy
-from dataclasses import replace
+from copy import copy, deepcopy
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -23,8 +22,9 @@ from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import with_known_lengths
 from bochner.engine.summaries import take_part
 from bochner.fourier.alignment import AlignmentSums, label_sums, rows_with_weight
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, check_honest, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.fourier.candidates import Candidates
+from bochner.fourier.certificates import CertifiedPosterior
 from bochner.fourier.langevin import sample_frequencies
 from bochner.fourier.posterior import (
     draw_with_replacement,
@@ -35,13 +35,19 @@ from bochner.fourier.posterior import (
     power_log_weights,
     power_posterior,
 )
-from bochner.guarantees.alignment import tightest_global_bound
-from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
+from bochner.fourier.sampling import draw_frequencies
+from bochner.fourier.selection import PASSES, few_columns, select_frequencies
+from bochner.fourier.validation import MAX_ROWS, MOST_CHOSEN, count_that_helps
 from bochner.kernels import SpectralKernel
+from bochner.linear.splits import hold_out
 from bochner.targets import Target, TargetKind, check_labels
+
+Draw = Literal["auto", "orthogonal", "without_replacement", "with_replacement", "heaviest"]
 
 _CHAINS = 100
 _STEPS = 200
+_SETS = ("auto", "orthogonal")  # draws that choose a set; the others weigh single frequencies
+_DRAWN = "without_replacement"
 
 
 def _has_candidates(posterior: PosteriorFourierFeatures) -> bool:
@@ -50,19 +56,31 @@ def _has_candidates(posterior: PosteriorFourierFeatures) -> bool:
     return True
 
 
-class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
-    r"""Fourier features drawn from a posterior learned from the labels.
+def _looks_once(posterior: PosteriorFourierFeatures) -> bool:
+    if posterior.draw in _SETS:
+        raise AttributeError(
+            f"draw={posterior.draw!r} looks at the rows several times: rows in parts need "
+            f"draw={_DRAWN!r}, 'with_replacement' or 'heaviest'."
+        )
+    return _has_candidates(posterior)
 
-    The kernel's Fourier transform is a prior over cosines. From it come `n_candidates`
-    frequencies; each has a score :math:`S_m`, how well its cosine agrees with the similarity of
-    labels over all pairs of rows, computed for all of them in one pass. The posterior is
-    :math:`Q_m \propto e^{\beta \sqrt n S_m / 2}` (``divergence="kl"``; the paper's PBRFF) or the
-    weights of largest score within a chi-square distance `rho` of the prior
-    (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as LKRF). ``n_components / 2`` of
-    the candidates are drawn from it, and become cosines and sines.
 
-    On MNIST 4 against 9 ten learned frequencies do what fifty random ones do. That is two classes
-    along few directions; elsewhere expect less, and with thousands of features little.
+class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, SupervisedFeatureMap):
+    r"""Fourier features whose frequencies are learned from the labels.
+
+    The kernel's Fourier transform is a prior over cosines, from which `n_candidates` frequencies
+    come. By default a set of them is chosen, one after the other, each by how much its cosine
+    and sine add to a least-squares fit of the labels on those before; as many as help on rows
+    that are held out, and where none do the map is :class:`FourierFeatures`. So the map
+    is not worse than the random one of its width, but for the luck of the held-out rows.
+
+    The papers weigh every candidate by itself instead. Each has a score :math:`S_m`, how well
+    its cosine agrees with the similarity of labels over all pairs of rows, computed for all of
+    them in one pass. The posterior is :math:`Q_m \propto e^{\beta \sqrt n S_m / 2}`
+    (``divergence="kl"``; the paper's PBRFF) or the weights of largest score within a chi-square
+    distance `rho` of the prior (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as
+    LKRF). With `draw` one of the last three, ``n_components / 2`` candidates are drawn from it.
+    The best ones are alike: with many classes such a map may be worse than a random one.
 
     Parameters
     ----------
@@ -70,7 +88,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Number of output columns, even. With ``draw="with_replacement"`` repeats are merged and
         there may be fewer.
     divergence : {"kl", "chi2"}, default="kl"
-        Which posterior.
+        Which posterior. It decides `posterior_`, and the frequencies of the last three `draw`.
     beta : float, default=10.0
         Strength of the ``kl`` posterior. 1 is the value at which the paper's bound converges;
         on most data that barely moves the prior.
@@ -79,11 +97,17 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     mu : float, default=2.0
         Order of the divergence of ``chi2``; 2 is chi-square itself.
     n_candidates : int, default=20000
-        Candidates. They are never stored all at once.
-    draw : {"without_replacement", "with_replacement", "heaviest"}, default="without_replacement"
-        How the features are taken from the posterior. With replacement is the paper's way,
-        which wastes features when the posterior is concentrated; ``"heaviest"`` keeps the
-        candidates of largest weight, scaled by it.
+        Candidates. They are never stored all at once. A set is chosen from the first 2000 of
+        them (four for each frequency, if that is more), as more gain little.
+    draw : {"auto", "orthogonal", "without_replacement", "with_replacement", "heaviest"}, \
+            default="auto"
+        How the frequencies are taken from the candidates. ``"orthogonal"`` chooses a set that
+        fits the labels together, see :mod:`bochner.fourier.selection`; ``"auto"`` as large a
+        part of it as helps on held-out rows, at most 256, see :mod:`bochner.fourier.validation`,
+        the others being those of :class:`FourierFeatures` with the same `random_state`. The other
+        three are draws from the posterior: with replacement is the paper's way, which wastes
+        features when the posterior is concentrated; ``"heaviest"`` keeps the candidates of largest
+        weight, scaled by it.
     support : {"candidates", "continuous"}, default="candidates"
         ``"continuous"`` draws from :math:`p(w) e^{-\beta \sqrt n L(w)}` itself (the paper's
         equation 11) with Langevin chains, without candidates. Gaussian kernel and ``kl`` only.
@@ -117,7 +141,10 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     posterior_ : ndarray of shape (n_candidates,)
         Posterior weight of every candidate. (Candidates only.)
     drawn_ : ndarray of shape (n_frequencies,)
-        Which candidates were drawn. (Candidates only.)
+        Which candidates were drawn or chosen, a chosen set in order; from `n_candidates` on the
+        frequencies of the random map. (Candidates only.)
+    n_chosen_ : int
+        How many frequencies were chosen as a set. (``"auto"`` and ``"orthogonal"`` only.)
     kernel_ : kernel object
         The prior kernel.
     classes_ : ndarray or None
@@ -134,7 +161,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     not about the error of a classifier that uses it.
 
     Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of every
-    block of candidates (64 MB of frequencies), or of every step of the chains, which they may end.
+    block of candidates (64 MB of frequencies) and of every pass over the rows that chooses among
+    them, or of every step of the chains, which they may end.
 
     References
     ----------
@@ -151,7 +179,9 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     >>> learned = PosteriorFourierFeatures(n_components=20, n_candidates=2000, random_state=0)
     >>> learned.fit_transform(X, y).shape
     (1797, 20)
-    >>> stronger = learned.with_posterior(beta=100.0)        # does not touch the data again
+    >>> learned.n_chosen_
+    10
+    >>> drawn = learned.with_posterior(beta=100.0)        # does not touch the data again
     """
 
     _learned: ClassVar[str] = "weights_"
@@ -164,7 +194,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "rho": [Interval(Real, 0, None, closed="left")],
         "mu": [Interval(Real, 1, None, closed="neither")],
         "n_candidates": [Interval(Integral, 1, MOST, closed="both")],
-        "draw": [StrOptions({"without_replacement", "with_replacement", "heaviest"})],
+        "draw": [StrOptions(set(get_args(Draw)))],
         "support": [StrOptions({"candidates", "continuous"})],
         "criterion": [StrOptions({"centred", "alignment"})],
         "target": [StrOptions({"auto", "classification", "regression"})],
@@ -181,9 +211,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         rho: float = 0.01,
         mu: float = 2.0,
         n_candidates: int = 20_000,
-        draw: Literal["without_replacement", "with_replacement", "heaviest"] = (
-            "without_replacement"
-        ),
+        draw: Draw = "auto",
         support: Literal["candidates", "continuous"] = "candidates",
         criterion: Literal["centred", "alignment"] = "centred",
         target: TargetKind = "auto",
@@ -212,7 +240,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the posterior and draw from it.
+        """Learn the posterior, and choose or draw the frequencies.
 
         Parameters
         ----------
@@ -221,7 +249,8 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         y : array-like of shape (n,)
             Classes or numbers.
         sample_weight : array-like of shape (n,), optional
-            Weight of each row in losses and scores. Rows of weight 0 are left out altogether.
+            Weight of each row in losses and scores, and its count where a set is chosen. Rows of
+            weight 0 are left out altogether.
 
         Returns
         -------
@@ -235,11 +264,21 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             self._sample_continuous(X, y)
             return self
         X, y, weights = rows_with_weight(X, y, sample_weight, least=2)
-        self._begin(X, y, Target.of(y, self.target))
-        self._add_rows(X, y, weights)
-        return self._choose()
+        prior = self._begin(X, y, Target.of(y, self.target))
+        context = self._init_callback_context(
+            max_subtasks=self._candidates.n_blocks + 2 * PASSES * (self.draw in _SETS)
+        )
+        context.call_on_fit_task_begin(estimator=self)
+        self._add_rows(X, y, weights, prior, context)
+        self._learn_posterior()
+        if self.draw in _SETS:
+            self._choose_set(X, y, weights, prior, context)
+        else:
+            self._draw()
+        context.call_on_fit_task_end(estimator=self)
+        return self
 
-    @available_if(_has_candidates)  # type: ignore[untyped-decorator]
+    @available_if(_looks_once)  # type: ignore[untyped-decorator]
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -257,7 +296,9 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
         Notes
         -----
-        `gamma` must be a number for that to be exact: a rule looks at the first part only.
+        `gamma` must be a number for that to be exact: a rule looks at the first part only. There
+        is no such method where `draw` chooses a set, ``"auto"`` among them: it needs all rows,
+        several times.
         """
         first = not hasattr(self, "_sums")
         X = with_known_lengths(self._validate_rows(X, reset=first))
@@ -266,19 +307,25 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         if first:
             labels = y if classes is None else np.unique(np.asarray(classes))
             self._begin(X, y, Target.of(labels, self.target))
+        context = self._init_callback_context(max_subtasks=self._candidates.n_blocks)
+        context.call_on_fit_task_begin(estimator=self)
         if len(y):
-            self._add_rows(X, y, weights)
-        return self._choose()
+            self._add_rows(X, y, weights, None, context)
+        self._learn_posterior()
+        self._draw()
+        context.call_on_fit_task_end(estimator=self)
+        return self
 
     @available_if(_has_candidates)  # type: ignore[untyped-decorator]
     def with_posterior(self, **changes: Any) -> Self:
-        """The map with another posterior, from the same losses: the data is not needed.
+        """The map drawn from another posterior, from the same losses: the data is not needed.
 
         Parameters
         ----------
         **changes
             New values for `n_components`, `divergence`, `beta`, `rho`, `mu`, `draw` or
-            `criterion`.
+            `criterion`. A set cannot be chosen without the rows: where this map has one, `draw`
+            is ``"without_replacement"`` unless another is given.
 
         Returns
         -------
@@ -292,80 +339,20 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             raise ValueError(
                 f"{wrong} cannot be changed without the data; only {sorted(allowed)}."
             )
+        if self.draw in _SETS:
+            changes = {"draw": _DRAWN, **changes}
         other = copy(self).set_params(**changes)
         other._validate_params()
-        return other._choose()
+        if other.draw in _SETS:
+            raise ValueError(f"draw={other.draw!r} needs the rows: call fit.")
+        vars(other).pop("n_chosen_", None)
+        other._learn_posterior()
+        other._draw()
+        return other
 
     def _features(self, X: Any) -> Any:
         scale = np.sqrt(self.weights_)
         return engine.features(X, self.frequencies_, scale=scale, **self._engine_options())
-
-    def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
-        """A guarantee on the alignment loss of the map's own kernel, on new pairs of rows.
-
-        The kernel of :meth:`transform`: the drawn frequencies with their weights. With
-        probability ``1 - delta`` over the rows it holds for all draws and all posteriors at once,
-        so that `beta` and `rho` may have been tuned on the same rows for free; it assumes that
-        `gamma`, and any scaling of the columns, were fixed without them.
-
-        Parameters
-        ----------
-        delta : float, default=0.05
-            Probability of failure.
-        n_settings : int, default=1
-            Number of settings (of `gamma`, say) among which these rows have chosen.
-
-        Returns
-        -------
-        Guarantee
-            Of the alignment loss. The divergence is ``ln(n_candidates / D)`` for `D` frequencies
-            of equal weight; a kernel without relation to the labels may have
-            ``min(1/2, 1 - sum of squared class shares)``, so that only less says anything.
-        """
-        self._check_certifiable()
-        own = np.zeros_like(self.losses_)
-        own[self.drawn_] = self.weights_
-        return self._certify(own, "of the map's own kernel", delta, n_settings)
-
-    def posterior_bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
-        """A guarantee on the posterior's kernel, which is *not* the one of :meth:`transform`.
-
-        All candidates with their posterior weights: the kernel that the paper's theorems are
-        about. The drawn frequencies may have a larger loss; :meth:`bound` is about them.
-
-        Parameters
-        ----------
-        delta, n_settings : see :meth:`bound`
-
-        Returns
-        -------
-        Guarantee
-            Of the alignment loss.
-        """
-        self._check_certifiable()
-        scope = "of the posterior's kernel over all candidates"
-        return self._certify(self.posterior_, scope, delta, n_settings)
-
-    def _check_certifiable(self) -> None:
-        check_is_fitted(self)
-        if self.support == "continuous":
-            raise ConditionsNotMet(
-                "support='continuous' has no bound: its divergence from the prior is unknown."
-            )
-        if self._weighted:
-            raise ConditionsNotMet("there is no bound for a fit with sample_weight.")
-        check_honest(self.gamma, self.kernel_, self.kernel, self.classes_)
-
-    def _certify(self, weights: Any, scope: str, delta: float, n_settings: int) -> Guarantee:
-        found = tightest_global_bound(
-            weights,
-            np.clip(self.losses_, 0, 1),
-            self._sums.n_rows,
-            delta,
-            n_settings=n_settings,
-            shares=self._sums.shares,
-        )
-        return replace(found, scope=f"{scope} {found.scope}")
 
     @property
     def _n_features_out(self) -> int:
@@ -380,11 +367,17 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             )
         return n
 
-    def _begin(self, X: Any, y: Any, target: Target) -> None:
-        self._n_frequencies()
+    def _begin(self, X: Any, y: Any, target: Target) -> Any:
+        """Everything but the rows; returns the random map's frequencies where they may be used."""
+        n = self._n_frequencies()
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
         self.classes_ = target.classes
+        prior = np.empty((self.n_features_in_, 0))
+        if self.draw == "auto":  # as FourierFeatures draws them next
+            prior = draw_frequencies(
+                self.kernel_, n, self.n_features_in_, random_state=deepcopy(random_state)
+            )
         seeds = random_state.randint(2**31 - 1, size=2)
         self._draw_seed = int(seeds[1])
         self._dtype = float_dtype(X)
@@ -392,33 +385,68 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             self._candidates = Candidates(
                 self.kernel_, self.n_candidates, self.n_features_in_, int(seeds[0])
             )
-            self._sums = AlignmentSums.empty(target, self.n_candidates, y)
+            n_frequencies = self.n_candidates + prior.shape[1]
+            self._sums = AlignmentSums.empty(target, n_frequencies, y)
             self._weighted = False
+        return prior.astype(self._dtype, copy=False)
 
-    def _add_rows(self, X: Any, y: Any, weights: Any) -> None:
+    def _add_rows(self, X: Any, y: Any, weights: Any, prior: Any, context: Any) -> None:
         self._weighted |= weights is not None
-        context = self._init_callback_context(max_subtasks=self._candidates.n_blocks)
-        context.call_on_fit_task_begin(estimator=self)
         parts = []
-        for _, W in self._candidates.blocks(self._dtype):
-            parts.append(label_sums(self._sums, X, y, W, weights, **self._engine_options()))
-            subtask_done(context, self, "block of candidates")
-        context.call_on_fit_task_end(estimator=self)
-        self._sums = self._sums.add(np.concatenate(parts), y, weights)
-        self.losses_ = self._sums.losses()
 
-    def _choose(self) -> Self:
-        n, n_rows = self._n_frequencies(), self._sums.n_rows
-        self.scores_ = self._sums.agreement(centred=self.criterion == "centred")
+        def add(W: Any) -> None:
+            parts.append(label_sums(self._sums, X, y, W, weights, **self._engine_options()))
+
+        for _, W in self._candidates.blocks(self._dtype):
+            add(W)
+            subtask_done(context, self, "block of candidates")
+        if prior is not None and prior.shape[1]:
+            add(prior)
+        self._sums = self._sums.add(np.concatenate(parts), y, weights)
+        self.losses_ = self._sums.losses()[: self.n_candidates]
+
+    def _choose_set(self, X: Any, y: Any, weights: Any, prior: Any, context: Any) -> None:
+        """Frequencies that complement each other, and for ``"auto"`` the random ones."""
+        n = most = self._n_frequencies()
+        if self.draw == "auto":
+            most = min(n, MOST_CHOSEN)
+        W = self._candidates.first(4 * most, self._dtype)
+        columns = few_columns(Target(self.classes_).columns_to_predict(y), self._draw_seed)
+        options: dict[str, Any] = {
+            "weights": weights,
+            "n_candidates": W.shape[1],
+            "after_pass": lambda: subtask_done(context, self, "pass over the rows"),
+            **self._engine_options(),
+        }
+        count = n
+        if self.draw == "auto":
+            classes = self.classes_ is not None
+            split = hold_out(y, self._draw_seed, classes=classes, max_rows=MAX_ROWS)
+            count = count_that_helps(X, columns, W, prior, split, **options)
+        index = select_frequencies(X, columns, W, count, **options).index
+        self.n_chosen_ = count
+        self.drawn_ = np.concatenate([index, self.n_candidates + np.arange(n - count)])
+        self.frequencies_ = np.hstack([W[:, index], prior[:, : n - count]])
+        self.weights_ = np.full(n, 1 / n)
+
+    def _learn_posterior(self) -> None:
+        n_rows = self._sums.n_rows
+        agreement = self._sums.agreement(centred=self.criterion == "centred")
+        self.scores_ = agreement[: len(self.losses_)]
         losses = 0.5 - self.scores_ / 2
         if self.divergence == "kl":
             self.posterior_ = gibbs_posterior(losses, self.beta, n_rows)
-            logarithms = gibbs_log_weights(losses, self.beta, n_rows)
         else:
             self.posterior_ = power_posterior(losses, self.rho * len(losses), self.mu)
-            logarithms = power_log_weights(self.posterior_, losses)
+
+    def _draw(self) -> None:
+        n, losses = self._n_frequencies(), 0.5 - self.scores_ / 2
         random_state = np.random.RandomState(self._draw_seed)
         if self.draw == "without_replacement":
+            if self.divergence == "kl":
+                logarithms = gibbs_log_weights(losses, self.beta, self._sums.n_rows)
+            else:
+                logarithms = power_log_weights(self.posterior_, losses)
             index = draw_without_replacement(logarithms, n, random_state)
             weights = np.full(n, 1 / n)
         elif self.draw == "with_replacement":
@@ -428,7 +456,6 @@ class PosteriorFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self.drawn_ = index
         self.frequencies_ = self._candidates.take(index, self._dtype)
         self.weights_ = weights
-        return self
 
     def _sample_continuous(self, X: Any, y: Any) -> None:
         if self.divergence != "kl" or not getattr(self.kernel_, "gaussian", False):

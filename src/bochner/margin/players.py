@@ -64,7 +64,7 @@ class DataPlayer(Protocol):
 
 def columns_of(target: Target, y: Any) -> Any:
     """Signs for two classes, one column per class for more, numbers for regression."""
-    return target.columns_and_signs(y)[0] if target.classes is None else target.raw_columns(y)
+    return target.columns_to_predict(y)
 
 
 def make_player(

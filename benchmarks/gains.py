@@ -1,0 +1,262 @@
+"""``python -m benchmarks gains``: learned maps at their defaults beside random ones.
+
+Every map gets standardised columns, the same rule for gamma and the same linear model, whose
+penalty is chosen on held-out training rows that the map has not seen. Every measured cell is
+written down at once: a run that was stopped goes on where it was, and what was measured with
+another commit is measured again. ``--output FILE.md`` writes the page.
+
+A map that is learned again on all rows may differ from the one that the penalty was chosen
+with, so that even one that ends as the random map can have another score.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+
+from benchmarks.harness import heading, row
+from benchmarks.metric import digits
+from benchmarks.models import last_commit
+from benchmarks.tables import TABLES, TRAIN, Task, friedman
+from bochner.fourier.posterior_features import Draw, PosteriorFourierFeatures
+from bochner.linear.scoring import MEASURES
+from bochner.models.methods import find_method
+from bochner.models.pipelines import count_classes, make_head, make_metric
+from bochner.models.selection import choose_map
+from bochner.records.cells import Cell, Notebook, Result
+from bochner.records.files import write_text_whole
+from bochner.records.statistics import format_mean, mean_and_error
+
+FILE = Path("bochner-results/gains.jsonl")
+WIDTHS = (32, 128, 512)
+LEAST = 0.5  # points: what is less does not matter
+RANDOM = "random"
+
+_NAMES = ("adult", "a9a", "ijcnn1", "covtype", "cpusmall", "cadata", "internet_ads", "mnist")
+TASKS: Mapping[str, Callable[[int], Task]] = {
+    **{name: TABLES[name] for name in _NAMES},
+    "digits": digits,
+}
+
+
+# Methods of the registry, and whether a metric comes before them.
+MAPS: Mapping[str, tuple[str, bool]] = {
+    RANDOM: ("FourierFeatures", False),
+    "posterior": ("PosteriorFourierFeatures", False),
+    "landmarks": ("LandmarkSimilarities", False),
+    "margin": ("MarginFourierFeatures", False),
+    "metric": ("FourierFeatures", True),
+}
+
+
+def make_map(name: str, width: int | None, task: str, seed: int) -> Any:
+    """The unfitted map, at its defaults."""
+    method, metric = MAPS[name]
+    found = find_method(method).make_map(width=width, task=task, random_state=seed)
+    return make_pipeline(make_metric("auto", task, seed), found) if metric else found
+
+
+def title(name: str) -> str:
+    method, metric = MAPS[name]
+    return f"GradientMetric, {method}" if metric else method
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a map is ahead of the random one, in points (of accuracy, or of 100 R2)."""
+
+    table: str
+    width: int
+    random: tuple[float, float]
+    learned: tuple[float, float]
+    difference: tuple[float, float]
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        mean, error = self.difference
+        if mean < -max(LEAST, 2 * error):
+            return "worse"
+        return "better" if mean > 2 * error else "same"
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks gains")
+    parser.add_argument("--tables", default=",".join(TASKS), help="names, with commas")
+    learned = [name for name in MAPS if name != RANDOM]
+    parser.add_argument("--maps", default=",".join(learned), help="names, with commas")
+    parser.add_argument("--rows", type=int, default=TRAIN, help="the most training rows")
+    parser.add_argument("--seeds", type=int, default=3, help="how many random splits")
+    parser.add_argument("--widths", default=",".join(map(str, WIDTHS)), help="columns")
+    parser.add_argument("--version", default=last_commit(), help="the commit that is measured")
+    parser.add_argument("--file", type=Path, default=FILE, help="where cells are kept")
+    parser.add_argument("--output", type=Path, help="a page to write, in Markdown")
+    parser.add_argument("--times", action="store_true", help="seconds of posterior fits alone")
+    given = parser.parse_args(arguments)
+    if given.times:
+        fit_times()
+        return
+    tables, maps = given.tables.split(","), given.maps.split(",")
+    for names, known in ((tables, TASKS), (maps, MAPS)):
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            parser.error(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
+    widths = [int(width) for width in given.widths.split(",")]
+    cells = [
+        Cell("gains", table, name, width, seed, given.rows, (("version", given.version),))
+        for seed in range(given.seeds)
+        for table in tables
+        for width in widths
+        for name in (RANDOM, *maps)
+    ]
+    results = measure_all(cells, Notebook(given.file))
+    found = {name: gains_of(results, name) for name in maps}
+    for name, gains in found.items():
+        print_gains(name, gains)
+    if given.output is not None:
+        write_text_whole(given.output, page(found, given.rows, given.seeds))
+
+
+def fit_times(n: int = TRAIN, d: int = 50) -> None:
+    """A chosen set beside the paper's draws."""
+    heading(f"fit of PosteriorFourierFeatures, n={n}, d={d}, 100 columns: seconds of CPU")
+    task = friedman(0, n=n * 4 // 3, d=d).standardised()
+    for draw in get_args(Draw):
+        learned = PosteriorFourierFeatures(draw=draw, gamma=0.5 / d, random_state=0)
+        learned.fit(task.X[:100], task.y[:100])  # compiles
+        begun = time.process_time()
+        learned.fit(task.X[:n], task.y[:n])
+        row(draw, f"{time.process_time() - begun:.2f} s")
+
+
+def measure_all(cells: Sequence[Cell], notebook: Notebook) -> list[Result]:
+    """The results of all cells whose table is there; what the notebook has is not measured."""
+    missing: set[str] = set()
+    tasks: dict[tuple[str, int], Task] = {}
+    for cell in cells:
+        if cell in notebook or cell.task in missing:
+            continue
+        key = cell.task, cell.seed
+        try:
+            tasks = tasks if key in tasks else {key: TASKS[cell.task](cell.seed)}
+        except FileNotFoundError as error:
+            print(f"{cell.task} is left out: {error}")
+            missing.add(cell.task)
+            continue
+        notebook.add(measure(tasks[key], cell))
+        found = notebook[cell]
+        print(f"{cell}: {100 * found.score:.2f}, fit {found.fit:.1f} s", flush=True)
+    return [notebook[cell] for cell in cells if cell in notebook]
+
+
+def measure(task: Task, cell: Cell) -> Result:
+    """One map, its penalty chosen on held-out rows, scored on the test rows."""
+    task = task._replace(X=task.X[: cell.max_train], y=task.y[: cell.max_train]).standardised()
+    kind, name = ("classification", "accuracy") if task.classes else ("regression", "R2")
+    head = make_head(kind, count_classes(task.y, kind))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # constant columns, searches that stop
+        _, model = choose_map(
+            {None: lambda: make_map(cell.method, cell.width, kind, cell.seed)},
+            task.X,
+            task.y,
+            head,
+            MEASURES[name],
+            cell.seed,
+        )
+        score = MEASURES[name].score(task.y_test, model.predict_in_blocks(task.X_test))
+    details = {"measure": name, "n_train": len(task.y)}
+    chosen = getattr(model.feature_map, "n_chosen_", None)
+    details |= {} if chosen is None else {"chosen": chosen}
+    return Result(cell, score, model.seconds, model.seconds, details)
+
+
+def gains_of(results: Sequence[Result], name: str) -> list[Gain]:
+    """By table and width, over the seeds that both maps were measured with."""
+    scores: dict[tuple[str, int, str], dict[int, Result]] = {}
+    for result in results:
+        cell = result.cell
+        key = cell.task, cell.width or 0, cell.method
+        scores.setdefault(key, {})[cell.seed] = result
+    gains = []
+    for table, width, method in scores:
+        if method != name:
+            continue
+        learned, random = scores[table, width, name], scores[table, width, RANDOM]
+        seeds = sorted(learned.keys() & random.keys())
+        pairs = 100 * np.array([[random[s].score, learned[s].score] for s in seeds])
+        columns = (*pairs.T, pairs[:, 1] - pairs[:, 0])
+        before, after, ahead = (mean_and_error(list(column)) for column in columns)
+        seconds = float(np.mean([learned[s].fit for s in seeds]))
+        gains.append(Gain(table, width, before, after, ahead, seconds))
+    return gains
+
+
+def rows_of(gains: Sequence[Gain]) -> list[tuple[str, ...]]:
+    return [
+        (
+            gain.table,
+            str(gain.width),
+            format_mean(*gain.random),
+            format_mean(*gain.learned),
+            format_mean(*gain.difference, "+.2f", ".2f"),
+            gain.verdict,
+            f"{gain.seconds:.1f}",
+        )
+        for gain in gains
+    ]
+
+
+_HEADER = ("table", "columns", "random", "learned", "difference", "verdict", "seconds of fit")
+
+
+def summary(gains: Sequence[Gain]) -> list[str]:
+    """The mean gain of each width, and how many cells are worse."""
+    lines = []
+    for width in dict.fromkeys(gain.width for gain in gains):
+        values = [gain.difference[0] for gain in gains if gain.width == width]
+        lines.append(
+            f"{width} columns: {np.mean(values):+.2f} points in the mean of {len(values)} tables, "
+            f"the least {min(values):+.2f}"
+        )
+    counts = [gain.verdict for gain in gains]
+    kinds = [f"{counts.count(kind)} {kind}" for kind in dict.fromkeys(counts)]
+    return [*lines, f"of {len(gains)} cells: {', '.join(kinds)}"]
+
+
+def print_gains(name: str, gains: Sequence[Gain]) -> None:
+    heading(f"{title(name)} beside FourierFeatures: accuracy in %, or 100 R2")
+    widths = (14, 9, 16, 16, 16, 14, 16)
+    for cells in (_HEADER, *rows_of(gains)):
+        row(*cells, widths=widths)
+    for line in summary(gains):
+        print(line)
+
+
+def page(found: Mapping[str, Sequence[Gain]], rows: int, seeds: int) -> str:
+    """The page of the documentation, every figure of it measured."""
+    parts = [
+        "# What learned maps gain over random ones",
+        "",
+        "Each learned map at its defaults beside `FourierFeatures` of the same width: at most",
+        f"{rows} training rows of standardised columns, {seeds} random splits, the penalty of the",
+        "linear model chosen on held-out training rows. Accuracy in percent, or 100 R2, with",
+        "standard errors over the splits; differences are of the same split. *Better*: by more",
+        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Seconds",
+        "are those of a clock, on a computer that did other work too. Written by",
+        "`python -m benchmarks gains`.",
+    ]
+    for name, gains in found.items():
+        header = [_HEADER, tuple("---" for _ in _HEADER)]
+        table = ["| " + " | ".join(cells) + " |" for cells in (*header, *rows_of(gains))]
+        lines = [f"- {line}" for line in summary(gains)]
+        parts += ["", f"## {title(name)}", "", *lines, "", *table]
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,161 @@
+"""How many frequencies to choose by the labels: as many as help on rows that are held out.
+
+Chosen frequencies may fit the noise of the rows they were chosen on, and where the target bends
+in all directions a random map of the same width serves it better. So a map has `t` chosen
+frequencies, and the others as its prior draws them. `t` is 0, or as many as gained more than
+chance, or all, or half way between; judged by the squared error of a ridge regression on held-out
+rows, and 0 unless another one is better by a standard error of the paired difference. A map that
+is chosen like this is not worse than the random one but for the luck of the held-out rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner import engine
+from bochner.engine.places import convert, to_numpy
+from bochner.engine.rowwise import map_batches
+from bochner.engine.summaries import rows_at
+from bochner.fourier.selection import select_frequencies
+from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.splits import Rows
+
+Float = NDArray[np.float64]
+
+MAX_ROWS = 6000  # that the choice is made with, a quarter of them held out
+MOST_CHOSEN = 256  # frequencies that are chosen: beyond, random ones do as well and cost less
+_LEAST_HELD = 10  # rows that can tell anything
+_BATCH = 1024
+_PENALTIES = 10.0 ** np.arange(-9, 1.5, 0.5)  # as shares of the number of rows
+
+
+def count_that_helps(
+    X: Any,
+    targets: Float,
+    W: NDArray[Any],
+    prior: NDArray[Any],
+    split: tuple[Rows, Rows],
+    *,
+    weights: Float | None = None,
+    **options: Any,
+) -> int:
+    """How many frequencies to choose among the candidates, in place of the last of the prior.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, wherever they are; those of a dask array come to the host.
+    targets : array of shape (n, K)
+        Numbers to predict, on the host.
+    W, prior : arrays of shape (d, N) and (d, D)
+        Candidates, and the random map, one frequency per column.
+    split : pair of arrays
+        Positions of rows to choose with, and of those to judge by.
+    weights : array of shape (n,), optional
+        Counts of the rows.
+    **options
+        Of :func:`~bochner.fourier.selection.select_frequencies`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.fourier.validation import count_that_helps
+    >>> rng = np.random.default_rng(0)
+    >>> X, W, prior = rng.normal(size=(400, 6)), rng.normal(size=(6, 500)), rng.normal(size=(6, 8))
+    >>> split = np.arange(300), np.arange(300, 400)
+    >>> count_that_helps(X, np.sin(2 * X[:, :1]), W, prior, split)
+    8
+    >>> count_that_helps(X, rng.normal(size=(400, 1)), W, prior, split)
+    0
+    """
+    size = min(prior.shape[1], W.shape[1], MOST_CHOSEN, len(split[0]) // 4)
+    if len(split[1]) < _LEAST_HELD or size == 0:
+        return 0
+    parts = [_part(X, targets, weights, rows) for rows in split]
+    found = select_frequencies(*parts[0][:2], W, size, weights=parts[0][2], **options)
+    counts = {0, found.n_beyond_chance, (found.n_beyond_chance + size + 1) // 2, size}
+    pool = np.hstack([W[:, found.index], prior])
+    engine_options = {k: v for k, v in options.items() if k in ("n_threads", "memory_budget")}
+    errors = _held_out_errors(parts, pool, size, sorted(counts), engine_options)
+    w = np.ones(len(split[1])) if weights is None else weights[split[1]]
+    return _least(sorted(counts), errors, w)
+
+
+def _part(X: Any, targets: Float, weights: Float | None, rows: Rows) -> tuple[Any, Float, Any]:
+    return rows_at(X, rows), targets[rows], None if weights is None else weights[rows]
+
+
+def _held_out_errors(
+    parts: list[tuple[Any, Float, Any]],
+    pool: NDArray[Any],
+    size: int,
+    counts: list[int],
+    options: dict[str, Any],
+) -> Float:
+    """Squared errors of the held-out rows (rows) for each count (columns)."""
+    (X, Y, weights), (held_X, held_Y, _) = parts
+
+    def waves(rows: Any) -> Any:
+        return engine.features(rows, pool, scale=1.0, **options)
+
+    equations = NormalEquations.from_map(waves, X, Y, weights)
+    n_pool, K = pool.shape[1], Y.shape[1]
+    coefficients = np.zeros((2 * n_pool, len(counts) * K))
+    intercepts = np.zeros(len(counts) * K)
+    squares = _sum_of_squares(Y, weights)
+    for k, count in enumerate(counts):
+        here = np.r_[:count, size : n_pool - count]
+        columns = np.r_[here, n_pool + here]
+        of_count = slice(k * K, (k + 1) * K)
+        found = _fit(equations, columns, squares)
+        coefficients[columns, of_count], intercepts[of_count] = found
+
+    def predict(rows: Any) -> Any:
+        features = waves(rows)
+        return features @ convert(coefficients, features)
+
+    predictions = to_numpy(map_batches(predict, held_X, _BATCH)) + intercepts
+    errors = (predictions.reshape(len(held_Y), len(counts), K) - held_Y[:, None, :]) ** 2
+    return np.asarray(errors.sum(axis=2), dtype=np.float64)
+
+
+def _sum_of_squares(Y: Float, weights: Float | None) -> float:
+    """Of the targets about their means, all columns together."""
+    centred = (Y - np.average(Y, axis=0, weights=weights)) ** 2
+    return float(centred.sum() if weights is None else weights @ centred.sum(axis=1))
+
+
+def _fit(
+    equations: NormalEquations, columns: NDArray[np.intp], squares: float
+) -> tuple[Float, Float]:
+    """Ridge regression on some columns, its penalty by generalised cross-validation."""
+    gram = to_numpy(equations.gram)[np.ix_(columns, columns)]
+    moments, n = to_numpy(equations.moments)[columns], equations.weight
+    values, vectors = np.linalg.eigh(gram)
+    values = np.maximum(values, 0.0)
+    turned = vectors.T @ moments
+    energy = (turned**2).sum(axis=1)
+
+    def criterion(penalty: float) -> float:
+        shrunk = values + penalty
+        error = squares - ((values + 2 * penalty) * energy / shrunk**2).sum()
+        freedom = n - 1 - (values / shrunk).sum()
+        return float(max(error, 0.0) / freedom**2) if freedom > 0 else np.inf
+
+    penalty = min(n * _PENALTIES, key=criterion)
+    solution = vectors @ (turned / (values + penalty)[:, None])
+    intercepts = to_numpy(equations.target_means) - to_numpy(equations.means)[columns] @ solution
+    return solution, intercepts
+
+
+def _least(counts: list[int], errors: Float, weights: Float) -> int:
+    """The count of least mean error; 0 unless it is better by a standard error."""
+    best = int(np.argmin(weights @ errors))
+    gain = errors[:, counts.index(0)] - errors[:, best]
+    n = weights.sum()
+    mean = weights @ gain / n
+    deviation = weights @ (gain - mean) ** 2 / max(n - 1, 1.0)
+    return counts[best] if mean > np.sqrt(deviation / n) else 0
