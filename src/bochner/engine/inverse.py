@@ -35,3 +35,30 @@ def inverse(H: Any) -> Callable[[Any], Any]:
         return lambda B: torch.cholesky_solve(B, lower)
     xp = namespace(H)
     return lambda B: xp.linalg.solve(H, B)
+
+
+def cholesky(H: Any) -> Any:
+    """The lower factor of a positive definite `H`; in NumPy a LinAlgError for any other."""
+    if is_host(H):
+        with single_threaded_blas:
+            return linalg.cholesky(H, lower=True, check_finite=False)
+    if is_torch(H):
+        import torch
+
+        return torch.linalg.cholesky_ex(H).L
+    return namespace(H).linalg.cholesky(H)
+
+
+def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:
+    r"""The solution of :math:`L Z = B`, or of :math:`L^\top Z = B`."""
+    if is_host(lower):
+        with single_threaded_blas:
+            return linalg.solve_triangular(
+                lower, B, trans=int(transposed), lower=True, check_finite=False
+            )
+    triangle = lower.T if transposed else lower
+    if is_torch(lower):
+        import torch
+
+        return torch.linalg.solve_triangular(triangle, B, upper=transposed)
+    return namespace(lower).linalg.solve(triangle, B)
