@@ -32,6 +32,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "landmarks": landmarks.landmarks,
     "linear": linear.linear,
     "margin": margin.margin,
+    "margin-widths": margin.widths,
     "mercer": mercer.mercer,
     "metric": metric.metric,
     "nystroem": nystroem.nystroem,

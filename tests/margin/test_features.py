@@ -272,7 +272,7 @@ class TestStopping:
         X, y = windmill(300, random_state=0)
         given = {**SMALL, **FIXED, "n_components": 40, "n_peaks": 2}
         whole = MarginFourierFeatures(**given).fit(X, y)
-        for count in (0, 5, 20, 99):
+        for count in (0, 5, np.int64(20), 99):
             some = MarginFourierFeatures(**given | {"stop": count}).fit(X, y)
             assert some.n_learned_ == min(count, 20)
             assert some.frequencies_.shape == (2, 20)
@@ -472,6 +472,8 @@ class TestBadInput:
             ("temperature", -1),
             ("gamma", -1.0),
             ("dual_update", "newton"),
+            ("stop", -1),
+            ("stop", "never"),
         ]:
             with pytest.raises(ValueError, match=name):
                 self.fit(**{name: value})

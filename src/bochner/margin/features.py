@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bochner import engine
 from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
 from bochner.engine.places import convert, float_dtype, is_device, to_numpy
-from bochner.engine.summaries import choose_rows, rows_at, take_part
+from bochner.engine.summaries import rows_at, take_part
 from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
 from bochner.margin.game import Record
@@ -28,9 +28,9 @@ from bochner.margin.players import DataPlayer, columns_of, make_player
 from bochner.margin.search import Search
 from bochner.margin.stopping import (
     FEWEST_ROWS,
-    JUDGING_ROWS,
     PaddingJudge,
     Stop,
+    judging_parts,
     random_frequencies,
     split_rows,
 )
@@ -301,10 +301,12 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     def _learn(self, X: Any, y: Any, target: Target, before: NDArray[Any] | None) -> None:
         """Learn frequencies after those `before`, and add random ones."""
         n_frequencies, coordinates = n_pairs(self.n_components), self._coordinates
-        most = min(self.stop, n_frequencies) if isinstance(self.stop, int) else n_frequencies
         used, held = self._split(len(y), first=before is None)
         if before is None:
             before = np.empty((self.n_features_in_, 0), float_dtype(X))
+        most = n_frequencies
+        if isinstance(self.stop, Integral):
+            most = min(max(int(self.stop), before.shape[1]), n_frequencies)
         rows, columns = coordinates.rows(X), columns_of(target, y).astype(float_dtype(X))
         columns = convert(columns, rows) if is_device(rows) else columns
         search = Search.for_frequencies(
@@ -319,37 +321,49 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         strength = usual_strength(target) if self.strength == "auto" else float(self.strength)
         known: list[Any] = []
         if not before.shape[1]:
-            settings = grid(target, self.dual_update, self.band, self.damping)
-            self.setting_, self.trials_, known = choose_setting(
-                settings if most else settings[:1],
-                target,
-                rows,
-                columns,
-                search,
-                most,
-                strength=strength,
-                random_state=RandomState(self._seeds[2]),
-                held=held if len(held) else None,
-                **self._engine_options(),
-            )
-            if self.stop is None or _CONTINUED * sum(part.shape[1] for part in known) > most:
-                known = []
+            known = self._choose(target, rows, columns, held, search, most, strength)
         random = self._random_frequencies(0 if self.stop is None else n_frequencies)
         random, stop = random.astype(float_dtype(X)), None
-        if len(held) and self.stop == "auto":
-            judging = used[choose_rows(len(used), JUDGING_ROWS, RandomState(self._seeds[2]))]
-            parts = [rows_at(array, part) for part in (judging, held) for array in (X, columns)]
-            judge = PaddingJudge(*parts, random, **self._engine_options())
-            stop = Stop(judge, n_frequencies, coordinates.outside, before)
         if len(held):
+            if self.stop == "auto":
+                parts = judging_parts(X, columns, used, held, RandomState(self._seeds[2]))
+                judge = PaddingJudge(*parts, random, **self._engine_options())
+                stop = Stop(judge, n_frequencies, coordinates.outside, before)
             rows, columns = rows_at(rows, used), rows_at(columns, used)
-        setting, capacity = self.setting_, 2 * most
+        setting = self.setting_
         how: dict[str, Any] = {"damping": setting.damping, "strength": strength}
-        player = make_player(target, columns, setting.dual_update, **how, capacity=capacity)
+        player = make_player(target, columns, setting.dual_update, **how, capacity=2 * most)
         search = replace(search, band=setting.band)
         learned = self._play(rows, search, player, most, before, known, stop)
         self.n_learned_ = int(learned.shape[1])
         self.frequencies_ = np.hstack([learned, random[:, : n_frequencies - self.n_learned_]])
+
+    def _choose(
+        self,
+        target: Target,
+        rows: Any,
+        columns: Any,
+        held: NDArray[np.intp],
+        search: Search,
+        most: int,
+        strength: float,
+    ) -> list[Any]:
+        """Choose how the game is played; the frequencies of a trial that it goes on from."""
+        settings = grid(target, self.dual_update, self.band, self.damping)
+        self.setting_, self.trials_, known = choose_setting(
+            settings if most else settings[:1],
+            target,
+            rows,
+            columns,
+            search,
+            most,
+            strength=strength,
+            random_state=RandomState(self._seeds[2]),
+            held=held if len(held) else None,
+            **self._engine_options(),
+        )
+        long = _CONTINUED * sum(int(part.shape[1]) for part in known) <= most
+        return known if long and self.stop is not None else []
 
     def _features(self, X: Any) -> Any:
         return engine.features(X, self.frequencies_, **self._engine_options())

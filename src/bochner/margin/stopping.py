@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bochner import engine
 from bochner.engine.places import cast, convert, namespace, to_numpy
+from bochner.engine.summaries import choose_rows, rows_at
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import SpectralKernel
 from bochner.linear.growing import GrowingColumns
@@ -28,7 +29,7 @@ Rows = NDArray[np.intp]
 
 FEWEST_ROWS = 80  # of which a part is held out
 _SHARE, _USUAL_SHARE, _USUAL, _MOST = 0.2, 0.1, 500, 2000  # of the rows, held out
-JUDGING_ROWS = 4500  # that the linear models are fitted to, at most
+_JUDGING_ROWS = 4500  # that the linear models are fitted to, at most
 _FIRST_BLOCK = 32  # of random frequencies
 _FIRST_LOOK, _GROWTH = 24, 1.5  # learned frequencies, after which they are judged
 _PATIENCE = 2  # looks in a row at which learning was in vain
@@ -43,6 +44,14 @@ def split_rows(n_rows: int, random_state: RandomState) -> tuple[Rows, Rows]:
     n_held = int(min(max(_USUAL_SHARE * n_rows, min(_USUAL, _SHARE * n_rows)), _MOST))
     order = random_state.permutation(n_rows)
     return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def judging_parts(
+    X: Any, columns: Any, used: Rows, held: Rows, random_state: RandomState
+) -> list[Any]:
+    """Rows and targets to judge with: a sample of those of the game, and those held out."""
+    used = used[choose_rows(len(used), _JUDGING_ROWS, random_state)]
+    return [rows_at(array, part) for part in (used, held) for array in (X, columns)]
 
 
 def random_frequencies(
@@ -70,7 +79,7 @@ class PaddingJudge:
     Parameters
     ----------
     X, columns : arrays of shape (n, d) and (n, k)
-        Rows of the game, of which a sample is used, and their targets.
+        Rows of the game and their targets.
     held_X, held_columns : arrays of shape (h, d) and (h, k)
         Rows to judge by.
     random : ndarray of shape (d, D)
