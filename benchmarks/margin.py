@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -82,7 +83,7 @@ def made(n_classes: int, noise: float, seed: int) -> Task:
 
 def widths(widths: tuple[int, ...] = (32, 128, 512, 2048), seed: int = 0) -> None:
     heading(f"maps of {ROWS} rows, C chosen on held-out rows, then all of them used")
-    tables = {
+    tables: dict[str, Callable[[int], Task]] = {
         "26 classes": partial(made, 26, 0.0),
         "noisy": partial(made, 2, 0.5),
         "covtype": TABLES["covtype"],

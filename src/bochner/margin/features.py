@@ -305,7 +305,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         if before is None:
             before = np.empty((self.n_features_in_, 0), float_dtype(X))
         most = n_frequencies
-        if isinstance(self.stop, Integral):
+        if self.stop is not None and self.stop != "auto":
             most = min(max(int(self.stop), before.shape[1]), n_frequencies)
         rows, columns = coordinates.rows(X), columns_of(target, y).astype(float_dtype(X))
         columns = convert(columns, rows) if is_device(rows) else columns

@@ -48,10 +48,10 @@ def split_rows(n_rows: int, random_state: RandomState) -> tuple[Rows, Rows]:
 
 def judging_parts(
     X: Any, columns: Any, used: Rows, held: Rows, random_state: RandomState
-) -> list[Any]:
+) -> tuple[Any, Any, Any, Any]:
     """Rows and targets to judge with: a sample of those of the game, and those held out."""
     used = used[choose_rows(len(used), _JUDGING_ROWS, random_state)]
-    return [rows_at(array, part) for part in (used, held) for array in (X, columns)]
+    return rows_at(X, used), rows_at(columns, used), rows_at(X, held), rows_at(columns, held)
 
 
 def random_frequencies(
@@ -97,7 +97,7 @@ class PaddingJudge:
         unit = np.abs(targets).max() or 1.0  # squares of very large numbers overflow
         self._held_targets, self._ridge = held / unit, GrowingRidge(targets / unit)
         self._held = GrowingColumns(len(held))
-        self._positions: dict[bool, Rows] = {kind: np.empty((2, 0), np.intp) for kind in (0, 1)}
+        self._positions: dict[bool, Rows] = dict.fromkeys((True, False), np.empty((2, 0), np.intp))
         self._strength = _STRENGTHS[len(_STRENGTHS) // 2]
 
     @property
