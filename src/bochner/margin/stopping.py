@@ -32,7 +32,8 @@ _SHARE, _USUAL_SHARE, _USUAL, _MOST = 0.2, 0.1, 500, 2000  # of the rows, held o
 _JUDGING_ROWS = 4500  # that the linear models are fitted to, at most
 _FIRST_BLOCK = 32  # of random frequencies
 _FIRST_LOOK, _GROWTH = 24, 1.5  # learned frequencies, after which they are judged
-_PATIENCE = 2  # looks in a row at which learning was in vain
+_WIDTH = 4  # times as many frequencies has a map at which they are judged, if that many are wanted
+_PATIENCE = 3  # looks in a row at which learning was in vain
 _STRENGTHS = tuple(50.0 * 10**k for k in range(6))  # of the linear models that judge
 
 
@@ -147,12 +148,12 @@ class PaddingJudge:
 class Stop:
     """Ends a game whose frequencies are no better than random ones, and says how many to keep.
 
-    After 24 frequencies, and each time there are half as many again, the new ones are compared
-    with as many random ones after those before. Where the held-out loss is not lower by more than
-    a standard error of the paired difference, the next look is at the frequencies since then as
-    well; the second time in a row the game ends. How many are kept is decided for the map of
-    `n_frequencies`: none, or those at one of the last three looks, if they are better by more
-    than a standard error.
+    After 24 frequencies, and each time there are half as many again, a map that has them all is
+    compared with one that has random ones in the place of the new ones, both four times as wide.
+    Where the held-out loss is not lower by more than a standard error of the paired difference,
+    the next look is at the frequencies since then as well; the third time in a row the game ends.
+    How many are kept is decided for the map of `n_frequencies`: none, or those at one of the last
+    four looks, if they are better by more than a standard error.
 
     `outside` turns frequencies of the game into those of the rows as they are. Those learned
     `before` are kept.
@@ -179,8 +180,9 @@ class Stop:
         if m < max(_FIRST_LOOK, _GROWTH * self._looks[-1]) or m >= self.n_frequencies:
             return False
         self._look()
-        learned, random = self.judge.losses(m, 0), self.judge.losses(self._best, m - self._best)
-        if is_clearly_lower(learned, random):
+        width = min(_WIDTH * m, self.n_frequencies)
+        now, best = (self.judge.losses(count, width - count) for count in (m, self._best))
+        if is_clearly_lower(now, best):
             self._best, self._in_vain = m, 0
         else:
             self._in_vain += 1
@@ -196,7 +198,7 @@ class Stop:
         """The number of learned frequencies that the map is to have."""
         if self._waiting:
             self._look()
-        counts = [self._looks[0], *self._looks[max(1, len(self._looks) - 3) :]]
+        counts = [self._looks[0], *self._looks[max(1, len(self._looks) - _PATIENCE - 1) :]]
 
         def losses_of(count: int) -> Float:
             return self.judge.losses(count, self.n_frequencies - count)
