@@ -99,6 +99,7 @@ class PaddingJudge:
         self._held_targets, self._ridge = held / unit, GrowingRidge(targets / unit)
         self._held = GrowingColumns(len(held))
         self._positions: dict[bool, Rows] = dict.fromkeys((True, False), np.empty((2, 0), np.intp))
+        self._found: dict[tuple[int, int], Float] = {}
         self._strength = _STRENGTHS[len(_STRENGTHS) // 2]
 
     @property
@@ -112,6 +113,12 @@ class PaddingJudge:
 
     def losses(self, n_learned: int, n_random: int) -> Float:
         """Of every held-out row, for the first learned and the first random frequencies."""
+        key = n_learned, n_random
+        if key not in self._found:
+            self._found[key] = self._judge(n_learned, n_random)
+        return self._found[key]
+
+    def _judge(self, n_learned: int, n_random: int) -> Float:
         n_more = n_random - self._positions[False].shape[1]
         if n_more > 0:
             self._append(self.random[:, n_random - n_more : n_random], learned=False)
