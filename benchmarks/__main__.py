@@ -34,6 +34,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "landmark-gains": landmarks.gains,
     "linear": linear.linear,
     "margin": margin.margin,
+    "margin-widths": margin.widths,
     "mercer": mercer.mercer,
     "metric": metric.metric,
     "nystroem": nystroem.nystroem,

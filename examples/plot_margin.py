@@ -22,8 +22,8 @@ X, y = windmill(1000, arms=2, random_state=0)
 X_test, y_test = windmill(20_000, arms=2, random_state=1)
 
 # %%
-# Three stages of one game.
-game = MarginFourierFeatures(warm_start=True, random_state=0)
+# Three stages of one game, which is played to its end: no random frequencies follow.
+game = MarginFourierFeatures(stop=None, warm_start=True, random_state=0)
 panels = []
 for n_frequencies in (5, 20, 100):
     before = 0 if not panels else game.frequencies_.shape[1]

@@ -63,6 +63,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "n_directions": (1, None),
     "rows_per_round": (10, None),
     "max_rows": (10, None),
+    "stop": (None, 3),
     "warm_start": (False, True),
     "functions": ("zonal", "harmonics"),
     "max_degree": (1, 2),

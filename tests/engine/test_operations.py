@@ -90,6 +90,15 @@ class TestEveryPlace:
             assert on_host(ours).dtype == np.float64
             assert_close(ours, expected, dtype)
 
+    def test_gradient_of_many_columns(self, place, dtype, budget):
+        X, W, A = problem(dtype, k=11)
+        potential, gradient = engine.potential_and_gradient(
+            PLACES[place](X), W, A, memory_budget=budget
+        )
+        expected = plain.potential_and_gradient(X, W, A)
+        assert_close(potential, expected[0], dtype)
+        assert_close(gradient, expected[1], dtype)
+
     @pytest.mark.parametrize("diagonal", [False, True])
     def test_gradient_outer_product(self, place, dtype, budget, diagonal):
         X, W, _ = problem(dtype)

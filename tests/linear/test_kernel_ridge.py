@@ -53,10 +53,27 @@ def test_targets_on_another_scale():
     equations = KernelEquations(Exponential(gamma=0.5)(X), Y, weights)
     scale, shift = np.array([2.0, 3.0]), np.array([-1.0, 4.0])
     a, b = equations.solve(0.1)
-    other_a, other_b = equations.with_targets(scale, shift).solve(0.1)
+    other_a, other_b = equations.settled(0.1).with_targets(scale, shift).solve()
     np.testing.assert_allclose(other_a, scale * a, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(other_b, scale * b + shift, rtol=1e-9)
     assert equations.weight == weights.sum()
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_more_rows(place, weighted):
+    X, Y, weights = table()
+    put, K = PLACES[place], Exponential(gamma=0.5)(X)
+    w, first, rest = weights if weighted else None, slice(0, 25), slice(25, None)
+
+    def part(rows):
+        return None if w is None else w[rows]
+
+    some = KernelEquations(put(K[first, first]), Y[first], part(first)).settled(0.1)
+    a, b = some.with_rows(put(K[rest]), Y[rest], part(rest)).solve()
+    expected = KernelEquations(K, Y, w).solve(0.1)
+    np.testing.assert_allclose(on_host(a), expected[0], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(on_host(b), expected[1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict"])

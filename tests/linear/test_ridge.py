@@ -116,3 +116,41 @@ def test_messages_name_the_parameter(rng):
         ridge.append(np.ones((3, 2), dtype=np.float32))
     with pytest.raises(ValueError, match=r"penalty must be a finite number .* got 0"):
         ridge.solve(0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    widths=st.lists(st.integers(1, 6), min_size=2, max_size=6),
+    penalties=st.lists(st.sampled_from([1e-3, 1.0]), min_size=6, max_size=6),
+    seed=st.integers(0, 10**6),
+)
+def test_a_factor_that_grew_solves_as_a_fresh_one(widths, penalties, seed):
+    rng = np.random.default_rng(seed)
+    features, targets = rng.normal(size=(30, sum(widths))), rng.normal(size=(30, 2))
+    growing, first = GrowingRidge(targets), 0
+    for width, penalty in zip(widths, penalties, strict=False):
+        growing.append(features[:, first : first + width])
+        first += width
+        fresh = GrowingRidge(targets).append(features[:, :first])
+        for found, expected in zip(growing.solve(penalty), fresh.solve(penalty), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_a_factor_that_cannot_grow_is_made_anew(rng):
+    """Equal columns, and a penalty that rounding swallows."""
+    column, y = rng.normal(size=(50, 1)).astype(np.float32) + 100, rng.normal(size=50)
+    ridge = GrowingRidge(y, fit_intercept=False).append(column)
+    ridge.solve(1e-12)
+    coefficients, _ = ridge.append(np.repeat(column, 3, axis=1)).solve(1e-12)
+    assert np.isfinite(coefficients).all()
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+def test_some_of_the_features(place, rng):
+    features, targets = rng.normal(size=(40, 6)), rng.normal(size=(40, 2))
+    put, some = PLACES[place], np.array([4, 0, 5])
+    ridge = GrowingRidge(targets).append(put(features))
+    coefficients, intercepts = ridge.solve(0.5, put(some))
+    expected = Ridge(alpha=0.5).fit(features[:, some], targets)
+    np.testing.assert_allclose(on_host(coefficients), expected.coef_.T, atol=1e-10)
+    np.testing.assert_allclose(on_host(intercepts), expected.intercept_, atol=1e-10)

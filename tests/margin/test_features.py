@@ -11,13 +11,14 @@ from sklearn.model_selection import train_test_split
 from bochner import FourierFeatures, MarginFourierFeatures
 from bochner.data import windmill
 from bochner.margin import search
+from bochner.margin.learning import history_of
 from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
 from tests.places import PLACES, on_host
 
 SMALL = {"n_components": 8, "n_chains": 8, "n_steps": 4, "random_state": 0}
 # what the game does not have to choose
-FIXED = {"dual_update": "corrective", "band": 12.0, "damping": 0.5}
+FIXED = {"dual_update": "corrective", "band": 12.0, "damping": 0.5, "stop": None}
 
 
 class TestMarginFourierFeatures(FeatureMapCase):
@@ -166,7 +167,7 @@ class TestGoingOn:
         X, y = windmill(300, random_state=0)
         y = {"two": y, "three": np.digitize(X[:, 0], [-0.3, 0.3]), "numbers": X[:, 0] ** 2}[kind]
         fitted = MarginFourierFeatures(
-            **SMALL, dual_update=dual_update, band=12.0, damping=0.3, warm_start=True
+            **SMALL, dual_update=dual_update, band=12.0, damping=0.3, stop=None, warm_start=True
         ).fit(X, y)
         before = fitted.dual_weights_
         fitted.set_params(n_components=24).fit(X, y)
@@ -215,6 +216,121 @@ class TestGoingOn:
         monkeypatch.setattr(search, "ascend_potential", ascend)
         with pytest.raises(KeyboardInterrupt):
             MarginFourierFeatures(**SMALL, **FIXED).fit(X, y)
+
+
+def noise(n=600, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.integers(0, 2, size=n)
+
+
+class TestStopping:
+    @pytest.mark.parametrize("kind", ["two", "five", "numbers"])
+    def test_labels_that_are_noise_leave_the_random_map(self, kind):
+        X, y = noise()
+        rng = np.random.default_rng(1)
+        y = {"two": y, "five": rng.integers(0, 5, size=600), "numbers": rng.normal(size=600)}[kind]
+        fitted = MarginFourierFeatures(
+            n_components=120, n_chains=20, n_steps=4, random_state=0
+        ).fit(X, y)
+        assert fitted.n_learned_ == 0
+        assert fitted.n_iter_ < 20  # the game did not go on to its end
+        assert fitted.transform(X).shape == (600, 120)
+        # frequencies of the kernel: their mean square is its second moment
+        mean_square = np.mean(fitted.frequencies_**2)
+        assert abs(mean_square / (2 * fitted.kernel_.width) - 1) < 0.3
+
+    def test_what_is_there_to_be_learned_is_kept(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(1500, 10))
+        y = np.digitize(np.sin(2 * X[:, 0]), [-0.5, 0.5])
+        fitted = MarginFourierFeatures(n_components=60, random_state=0).fit(X, y)
+        assert 0 < fitted.n_learned_ <= 30
+        model = RidgeClassifier(alpha=1e-2).fit(fitted.transform(X[:1000]), y[:1000])
+        assert model.score(fitted.transform(X[1000:]), y[1000:]) > 0.9
+
+    def test_more_columns_are_not_less_accurate_on_a_noisy_table(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(5000, 8))
+        clean = X[:, 0] * X[:, 1] > 0
+        y = np.where(rng.uniform(size=5000) < 0.35, ~clean, clean)
+        scores = []
+        for width in (32, 128, 512):
+            fitted = MarginFourierFeatures(
+                n_components=width, n_chains=40, n_steps=8, random_state=0
+            ).fit(X[:1000], y[:1000])
+            features, unseen = fitted.transform(X[:1000]), fitted.transform(X[1000:])
+            scores.append(
+                max(
+                    RidgeClassifier(alpha=alpha).fit(features, y[:1000]).score(unseen, y[1000:])
+                    for alpha in (1.0, 10.0, 100.0)
+                )
+            )
+        error = (0.25 / 4000) ** 0.5
+        assert min(scores[1:]) > scores[0] - 2 * error
+
+    def test_a_number_is_learned_and_the_rest_is_random(self):
+        X, y = windmill(300, random_state=0)
+        given = {**SMALL, **FIXED, "n_components": 40, "n_peaks": 2}
+        whole = MarginFourierFeatures(**given).fit(X, y)
+        for count in (0, 5, np.int64(20), 99):
+            some = MarginFourierFeatures(**given | {"stop": count}).fit(X, y)
+            assert some.n_learned_ == min(count, 20)
+            assert some.frequencies_.shape == (2, 20)
+            learned = slice(0, some.n_learned_)
+            np.testing.assert_array_equal(
+                some.frequencies_[:, learned], whole.frequencies_[:, learned]
+            )
+            assert len(some.history_["gap"]) == some.n_iter_ == -(-some.n_learned_ // 2)
+        assert np.isnan(MarginFourierFeatures(**given | {"stop": 0}).fit(X, y).duality_gap_)
+
+    def test_none_has_no_random_frequencies_and_all_rows(self):
+        X, y = noise()
+        fitted = MarginFourierFeatures(**SMALL, stop=None).fit(X, y)
+        assert fitted.n_learned_ == 4
+        assert len(fitted.dual_weights_) == 600
+        held = MarginFourierFeatures(**SMALL).fit(X, y)
+        assert len(held.dual_weights_) == 480
+
+    def test_few_rows_are_all_used(self):
+        X, y = noise(n=79)
+        fitted = MarginFourierFeatures(**SMALL).fit(X, y)
+        assert fitted.n_learned_ == 4
+        assert len(fitted.dual_weights_) == 79
+
+    def test_a_stopped_game_goes_on_with_random_frequencies(self):
+        X, y = noise()
+        given = {"n_chains": 20, "n_steps": 4, "random_state": 0, "warm_start": True}
+        fitted = MarginFourierFeatures(n_components=120, **given).fit(X, y)
+        before, rounds = fitted.frequencies_, fitted.n_iter_
+        fitted.set_params(n_components=240).fit(X, y)
+        assert fitted.frequencies_.shape == (6, 120)
+        np.testing.assert_array_equal(fitted.frequencies_[:, :60], before)
+        assert (fitted.n_learned_, fitted.n_iter_) == (0, rounds)
+        fitted.set_params(n_components=20).fit(X, y)
+        np.testing.assert_array_equal(fitted.frequencies_, before[:, :10])
+
+    def test_a_game_that_was_not_stopped_goes_on(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(800, 10))
+        y = np.sin(3 * X[:, 0]) * np.cos(2 * X[:, 1])
+        fitted = MarginFourierFeatures(n_components=20, warm_start=True, random_state=0).fit(X, y)
+        before = fitted.frequencies_
+        assert fitted.n_learned_ == 10
+        fitted.set_params(n_components=60).fit(X, y)
+        np.testing.assert_array_equal(fitted.frequencies_[:, :10], before)
+        assert fitted.n_learned_ >= 10
+        fitted.set_params(n_components=80, stop=None).fit(X, y)
+        assert len(fitted.dual_weights_) == 640  # as it began
+
+    @pytest.mark.parametrize("place", ["torch", "csr", "dask"])
+    def test_the_same_in_every_place(self, place):
+        X, y = noise(n=300)
+        y = (np.sin(2 * X[:, 0]) > 0).astype(int)
+        given = {"n_components": 60, "n_chains": 12, "n_steps": 4, "random_state": 0}
+        here = MarginFourierFeatures(**given).fit(X, y)
+        there = MarginFourierFeatures(**given).fit(PLACES[place](X), y)
+        assert here.n_learned_ == there.n_learned_
+        np.testing.assert_allclose(there.frequencies_, here.frequencies_, atol=1e-3)
 
 
 class TestCallbacks:
@@ -356,6 +472,8 @@ class TestBadInput:
             ("temperature", -1),
             ("gamma", -1.0),
             ("dual_update", "newton"),
+            ("stop", -1),
+            ("stop", "never"),
         ]:
             with pytest.raises(ValueError, match=name):
                 self.fit(**{name: value})
@@ -384,14 +502,13 @@ def test_windmill_beats_random_features_of_the_usual_bandwidth():
 
 def test_estimator_holds_no_rows():
     X, y = windmill(300, random_state=0)
-    fitted = MarginFourierFeatures(**SMALL).fit(X, y)
+    fitted = MarginFourierFeatures(**SMALL, stop=None).fit(X, y)
     arrays = [v for v in vars(fitted).values() if isinstance(v, np.ndarray)]
     assert sum(a.size for a in arrays if a.shape[:1] == (300,)) == 300  # the dual weights
 
 
 def test_the_margin_of_an_optimum_below_zero():
     """Which rounding makes of zero: no warning, and a margin without limit."""
-    fitted = MarginFourierFeatures()
     rounds = {"share": np.ones(3), "objective": np.array([1e-20, -1e-20, np.nan])}
-    fitted._store_history(rounds | {"value": np.zeros(3)}, None)
-    np.testing.assert_array_equal(fitted.history_["margin"][1:], [np.inf, np.nan])
+    history = history_of(rounds | {"value": np.zeros(3)}, None)
+    np.testing.assert_array_equal(history["margin"][1:], [np.inf, np.nan])

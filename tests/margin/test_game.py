@@ -136,6 +136,42 @@ class TestRounds:
         assert np.linalg.norm(player.coefficients) < 0.1 * np.linalg.norm(targets)
 
 
+class TestGoingOn:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("n_known", [1, 2])
+    def test_a_continued_game_is_the_game_in_one_go(self, kind, n_known, rng):
+        """The player answers as before; the search goes on where the other ended."""
+        X, signs = problem(rng)
+        whole, first = make(kind, signs), make(kind, signs)
+        whole_waves = WaveFamily(X, SEARCH, 12, random_state=state())
+        expected, _ = game.play(whole_waves, whole, 12)
+        waves = WaveFamily(X, SEARCH, 12, random_state=state())
+        begun, _ = game.play(waves, first, 3 * n_known)
+        rest, _ = game.play(waves, first, 12 - 3 * n_known)
+        np.testing.assert_array_equal(np.hstack(begun + rest), np.hstack(expected))
+        np.testing.assert_array_equal(first.coefficients, whole.coefficients)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_known_frequencies_are_played_without_a_search(self, kind, rng):
+        X, signs = problem(rng)
+        expected, other = make(kind, signs), make(kind, signs)
+        found, record = play(X, expected, 9, SEARCH, random_state=state())
+        again, same = play(X, other, 9, SEARCH, random_state=state(1), known=found)
+        np.testing.assert_array_equal(np.hstack(again), np.hstack(found))
+        np.testing.assert_array_equal(other.coefficients, expected.coefficients)
+        for name, values in record.arrays().items():
+            np.testing.assert_array_equal(same.arrays()[name], values)
+
+    def test_a_game_goes_on_after_what_is_known(self, rng):
+        X, signs = problem(rng)
+        known = [rng.normal(size=(2, 2)), rng.normal(size=(2, 4))]
+        found, _ = play(X, Still(signs), 10, SEARCH, random_state=state(), known=known)
+        assert [new.shape[1] for new in found] == [2, 4, 3, 1]
+        np.testing.assert_array_equal(np.hstack(found[:2]), np.hstack(known))
+        cut, _ = play(X, Still(signs), 3, SEARCH, random_state=state(), known=known)
+        np.testing.assert_array_equal(np.hstack(cut), np.hstack(known)[:, :3])
+
+
 class TestAfterRound:
     def test_true_ends_the_game(self, rng):
         X, signs = problem(rng)

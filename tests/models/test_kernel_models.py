@@ -150,7 +150,7 @@ class TestChoices:
         assert model.pipeline_["map"].landmarks_.shape == X.shape
         assert model.chosen_["n_components"] == model.chosen_["n_rows"] == 320
         chosen = model.pipeline_[:-1].transform(X)
-        alpha = model.chosen_["penalty"] * len(X)
+        alpha = model.chosen_["penalty"] * 320  # of the rows that it was judged with
         K = model.pipeline_["map"].kernel_(model.pipeline_["map"].landmarks_)
         targets = model.predict(X) + alpha * model.pipeline_["head"].coef_[_places(model, X)]
         # (K + alpha) a + b = y: the exact method, on all rows

@@ -31,6 +31,7 @@ _WIDEST = 2048  # frequencies per tile
 _CHUNK_WORK = 2**23  # multiply-adds per task at least, so that handing it out costs nothing
 _TASKS = 64  # enough to share out evenly
 _MOST_ROWS = 4096  # per task, so that a file is read once and in order
+_PRODUCTS_FROM = 8  # columns of A, from which on products of matrices are faster than a loop
 _DEFAULT_BUDGET = 2**26
 
 
@@ -389,8 +390,16 @@ def potential_and_gradient(
             wave = waves.tile(tile, columns) if keep is None else _Tile.kept(keep, tile, columns)
             weights = np.ascontiguousarray(A[tile], waves.dtype)
             M = waves.scratch.array("phases", (len(weights), width), waves.dtype)
-            windows = wave.array, wave.rows.start, wave.cosine, wave.sine
-            slope_tile(weights, with_cosine, with_sine, columns.start, *windows, M)
+            if weights.shape[1] < _PRODUCTS_FROM:
+                windows = wave.array, wave.rows.start, wave.cosine, wave.sine
+                slope_tile(weights, with_cosine, with_sine, columns.start, *windows, M)
+            else:
+                other = waves.scratch.array("other", M.shape, waves.dtype)
+                np.matmul(weights, with_cosine[:, columns], out=M)
+                np.matmul(weights, with_sine[:, columns], out=other)
+                M *= wave.cosines
+                other *= wave.sines
+                M -= other
             waves.rows.add_transposed(tile, M, partial)
         return partial
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,31 +15,60 @@ from bochner.engine.threads import single_threaded_blas
 _LARGE = 3000  # rows from which several threads are worth waiting for
 
 
-def inverse(H: Any, ridge: Any = 0.0) -> Callable[[Any], Any]:
-    r"""The function :math:`B \mapsto (H + \lambda I)^{-1} B` for a positive definite matrix.
+def inverse(H: Any) -> Callable[[Any], Any]:
+    r"""The function :math:`B \mapsto H^{-1} B` for a positive definite `H`.
 
-    The host never waits for a device. In NumPy a matrix that is not positive definite raises
+    The host never waits for a device. In NumPy an `H` that is not positive definite raises
     LinAlgError; elsewhere the result is undefined.
     """
     if is_host(H):
-        # SciPy's BLAS has threads of its own, which would wait for NumPy's to stop spinning.
-        threads = single_threaded_blas if len(H) < _LARGE else nullcontext()
-        A = np.array(H, order="C")  # the only copy: its transpose is factorised in its place
-        A.flat[:: len(A) + 1] += ridge
-        with threads:
-            factor = linalg.cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+        lower = cholesky(H)
 
         def on_host(B: Any) -> Any:
-            with threads:
-                return linalg.cho_solve(factor, B, check_finite=False)
+            with _threads(lower):
+                return linalg.cho_solve((lower, True), B, check_finite=False)
 
         return on_host
     if is_torch(H):
         import torch
 
-        # cholesky itself would wait for the device to say whether it succeeded
-        lower = torch.linalg.cholesky_ex(H + ridge * identity(H.shape[0], H, H.dtype)).L
-        return lambda B: torch.cholesky_solve(B, lower)
+        factor = cholesky(H)
+        return lambda B: torch.cholesky_solve(B, factor)
     xp = namespace(H)
+    return lambda B: xp.linalg.solve(H, B)
+
+
+def cholesky(H: Any, ridge: Any = 0.0) -> Any:
+    r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none."""
+    if is_host(H):
+        A = np.array(H, order="C")  # the only copy: its transpose is factorised in its place
+        A.flat[:: len(A) + 1] += ridge
+        with _threads(A):
+            return linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)
     A = H + ridge * identity(H.shape[0], H, H.dtype)
-    return lambda B: xp.linalg.solve(A, B)
+    if is_torch(H):
+        import torch
+
+        # cholesky itself would wait for the device to say whether it succeeded
+        return torch.linalg.cholesky_ex(A).L
+    return namespace(A).linalg.cholesky(A)
+
+
+def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:
+    r"""The solution of :math:`L Z = B`, or of :math:`L^\top Z = B`."""
+    if is_host(lower):
+        with _threads(lower):
+            return linalg.solve_triangular(
+                lower, B, trans=int(transposed), lower=True, check_finite=False
+            )
+    triangle = lower.T if transposed else lower
+    if is_torch(lower):
+        import torch
+
+        return torch.linalg.solve_triangular(triangle, B, upper=transposed)
+    return namespace(lower).linalg.solve(triangle, B)
+
+
+def _threads(matrix: Any) -> AbstractContextManager[Any]:
+    """SciPy's BLAS has threads of its own, which would wait for NumPy's to stop spinning."""
+    return single_threaded_blas if len(matrix) < _LARGE else nullcontext()

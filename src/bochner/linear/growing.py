@@ -1,9 +1,10 @@
-"""Columns that arrive a few at a time."""
+"""Columns that arrive a few at a time, and the factor of their Gram matrix."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
+from bochner.engine.inverse import cholesky, solve_triangular
 from bochner.engine.places import zeros
 
 
@@ -34,3 +35,52 @@ class GrowingColumns:
         self.room[:, before:after] = columns
         self.n_columns = after
         return self
+
+
+class GrowingFactor:
+    r"""The Cholesky factor of a positive definite matrix that grows by rows and columns.
+
+    .. math::
+
+        L = \begin{pmatrix} L_{11} & 0 \\ L_{21} & L_{22} \end{pmatrix}, \qquad
+        L_{21} = A_{21} L_{11}^{-\top}, \quad
+        L_{22} L_{22}^\top = A_{22} - L_{21} L_{21}^\top :
+
+    `p` more rows and columns than `D` cost O(D^2 p), a new factor O(D^3). In NumPy a matrix that
+    is not positive definite raises LinAlgError, and nothing is changed. `ridge` is added to the
+    diagonal of the first one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.linear.growing import GrowingFactor
+    >>> factor = GrowingFactor(np.array([[4.0]]))
+    >>> factor.append(np.array([[2.0], [5.0]])).lower
+    array([[2., 0.],
+           [1., 2.]])
+    """
+
+    def __init__(self, matrix: Any, ridge: Any = 0.0) -> None:
+        self.lower = cholesky(matrix, ridge)
+
+    @property
+    def size(self) -> int:
+        """The number of rows and columns so far."""
+        return int(self.lower.shape[0])
+
+    def append(self, columns: Any) -> Self:
+        """Take the last columns of the larger matrix, of shape ``(D + p, p)``."""
+        before, after = self.size, int(columns.shape[0])
+        above, corner = columns[:before, :], columns[before:, :]
+        left = solve_triangular(self.lower, above).T
+        right = cholesky(corner - left @ left.T)
+        # one column after the other in memory, as LAPACK takes it
+        lower = zeros((after, after), columns, columns.dtype).T
+        lower[:before, :before], lower[before:, :before] = self.lower, left
+        lower[before:, before:] = right
+        self.lower = lower
+        return self
+
+    def solve(self, B: Any) -> Any:
+        """The solution of the equations with the right-hand sides `B`, of shape (D, k)."""
+        return solve_triangular(self.lower, solve_triangular(self.lower, B), transposed=True)

@@ -178,14 +178,15 @@ class _Ridge(LinearHead):
         """
         y, weights = self._check_targets(y, sample_weight)
         columns = self._columns(y)
-        return self.fit_sums(ridge_equations(feature_map, X, columns, weights), y)
+        equations = ridge_equations(feature_map, X, columns, weights)
+        return self.fit_sums(equations.settled(1 / (2 * float(self.C))), y)
 
     def fit_sums(self, equations: RidgeEquations, y: Any) -> Self:
         """Fit from the sums over rows of their features and targets.
 
         Parameters
         ----------
-        equations : NormalEquations or KernelEquations
+        equations : NormalEquations or FactorisedKernel
             Of the features and of the columns that this head fits: numbers as they are, classes
             as -1 and 1.
         y : array of shape (n,)

@@ -5,7 +5,8 @@ r"""Kernel ridge regression: a coefficient for every row, from the kernel matrix
     \left(K + \alpha\, \mathrm{diag}(1 / s)\right) a = y - b, \quad \textstyle\sum_i a_i = 0.
 
 This is what :mod:`bochner.linear.normal_equations` computes for as many features as rows; one
-factorisation of the kernel matrix is a fraction of the work of products with features.
+factorisation of the kernel matrix is a fraction of the work of products with features, and it
+grows with the rows.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any
 from bochner.engine.places import (
     cast,
     convert,
+    identity,
     machine_epsilon,
     namespace,
     to_numpy,
     wide_dtype,
 )
-from bochner.linear.normal_equations import NormalEquations, Solution, solve_ridge
+from bochner.linear.growing import GrowingFactor
+from bochner.linear.normal_equations import NormalEquations, Solution, factor_ridge
 
 
 @dataclass(frozen=True)
@@ -65,29 +68,78 @@ class KernelEquations:
         """Sum of the weights."""
         return float(self.n_features if self.weights is None else to_numpy(self.weights).sum())
 
-    def with_targets(self, scale: Any, shift: Any) -> KernelEquations:
-        """The same with the targets ``scale * y + shift``, column by column."""
-        return replace(self, targets=self.targets * scale + shift)
-
     def solve(self, alpha: float) -> Solution:
         """Coefficients of shape (n, k) and intercepts of shape (k,) for one penalty."""
+        return self.settled(alpha).solve()
+
+    def settled(self, alpha: float) -> FactorisedKernel:
+        """The kernel matrix with one penalty."""
         xp, K = namespace(self.kernel), self.kernel
-        targets = convert(self.targets, K)
         roots = xp.ones_like(K[:, :1])
         if self.weights is not None:  # roots: a row of weight 0 is one that is not there
             roots = xp.sqrt(convert(self.weights, K))[:, None]
             K = roots * K * roots.T
-        right = xp.concat([roots * targets, roots], axis=1)
-        solved = solve_ridge(K, right, alpha, self.epsilon)
-        values, ones = (roots * solved)[:, :-1], (roots * solved)[:, -1:]
+        shift, factor = factor_ridge(K, alpha, self.epsilon)
+        return FactorisedKernel(alpha, shift, factor, convert(self.targets, K), roots)
+
+
+@dataclass(frozen=True)
+class FactorisedKernel:
+    """Equations with a penalty that is settled, to which more rows may be added."""
+
+    alpha: float
+    shift: Any  # the penalty, and what rounding asks for
+    factor: GrowingFactor
+    targets: Any
+    roots: Any
+
+    @property
+    def n_features(self) -> int:
+        """Number of coefficients: one for every row."""
+        return self.factor.size
+
+    def solve(self, alpha: float | None = None) -> Solution:
+        """Coefficients of shape (n, k) and intercepts of shape (k,); `alpha` is known."""
+        xp, roots = namespace(self.targets), self.roots
+        solved = roots * self.factor.solve(xp.concat([roots * self.targets, roots], axis=1))
+        values, ones = solved[:, :-1], solved[:, -1:]
         intercepts = xp.sum(values, axis=0) / xp.sum(ones)
         return values - ones * intercepts, intercepts
 
+    def with_rows(self, kernel: Any, targets: Any, weights: Any = None) -> FactorisedKernel:
+        """The equations of more rows, in a fraction of the time of new ones.
 
-RidgeEquations = NormalEquations | KernelEquations
+        Parameters
+        ----------
+        kernel : array of shape (p, n + p)
+            Values between the new rows, and the rows so far with the new ones after them.
+        targets, weights : arrays of shape (p, k) and (p,)
+            Of the new rows.
+        """
+        xp = namespace(kernel)
+        new = xp.ones_like(kernel[:, :1])
+        if weights is not None:
+            new = xp.sqrt(convert(weights, kernel))[:, None]
+        roots = xp.concat([self.roots, new], axis=0)
+        columns = roots * kernel.T * new.T
+        p = kernel.shape[0]
+        corner = columns[-p:, :] + self.shift * identity(p, kernel, kernel.dtype)
+        self.factor.append(xp.concat([columns[:-p, :], corner], axis=0))
+        both = xp.concat([self.targets, convert(targets, kernel)], axis=0)
+        return replace(self, targets=both, roots=roots)
+
+    def with_targets(self, scale: Any, shift: Any) -> FactorisedKernel:
+        """The same with the targets ``scale * y + shift``, column by column."""
+        scale, shift = convert(scale, self.targets), convert(shift, self.targets)
+        return replace(self, targets=self.targets * scale + shift)
 
 
-def ridge_equations(feature_map: Any, X: Any, targets: Any, weights: Any = None) -> RidgeEquations:
+RidgeEquations = NormalEquations | FactorisedKernel
+
+
+def ridge_equations(
+    feature_map: Any, X: Any, targets: Any, weights: Any = None
+) -> NormalEquations | KernelEquations:
     """What a ridge regression on the features of rows needs.
 
     The columns of a map are features, of which sums are kept; or, where it says so by

@@ -9,6 +9,7 @@ block by block, and the sums of two parts of the rows are those of the whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -16,7 +17,6 @@ from typing import Any
 
 from scipy.linalg import LinAlgError
 
-from bochner.engine.inverse import inverse
 from bochner.engine.places import (
     cast,
     convert,
@@ -27,6 +27,7 @@ from bochner.engine.places import (
     zeros,
 )
 from bochner.engine.rowwise import reduce_rows, row_slices
+from bochner.linear.growing import GrowingFactor
 
 _BLOCK = 4096  # rows that are made wide at a time
 _ONE_FACTORISATION = 16  # Cholesky factors, of which a path takes as many as it needs, cost less
@@ -34,8 +35,8 @@ _ONE_FACTORISATION = 16  # Cholesky factors, of which a path takes as many as it
 Solution = tuple[Any, Any]
 
 
-def solve_ridge(gram: Any, moments: Any, penalty: float, epsilon: float) -> Any:
-    r"""The solution of :math:`(G + \lambda I) W = M`, where the arrays are.
+def factor_ridge(gram: Any, penalty: float, epsilon: float) -> tuple[Any, GrowingFactor]:
+    r"""The Cholesky factor of :math:`G + \lambda I`, where `G` is, and the penalty it has.
 
     Where rounding, by a relative `epsilon` of the features, leaves the matrix indefinite, the
     penalty grows with it. A device does not say whether the factorisation succeeds: there it does
@@ -44,10 +45,9 @@ def solve_ridge(gram: Any, moments: Any, penalty: float, epsilon: float) -> Any:
     xp = namespace(gram)
     rounding = epsilon * xp.max(xp.linalg.diagonal(gram))
     for jitter in (0.0, 1.0, 100.0) if is_host(gram) else (1.0,):
-        try:
-            return inverse(gram, penalty + jitter * rounding)(moments)
-        except LinAlgError:
-            continue
+        shift = penalty + jitter * rounding
+        with suppress(LinAlgError):
+            return shift, GrowingFactor(gram, shift)
     raise ValueError("the features of the ridge regression are not finite.")
 
 
@@ -178,9 +178,15 @@ class NormalEquations:
         moments, means = self.moments * scale, self.target_means * scale + shift
         return replace(self, moments=moments, target_means=means)
 
+    def settled(self, alpha: float) -> NormalEquations:
+        """These: nothing is known better for one penalty alone."""
+        return self
+
     def solve(self, alpha: float) -> Solution:
         """Coefficients of shape (D, k) and intercepts of shape (k,) for one penalty."""
-        return self._with_intercepts(solve_ridge(self.gram, self.moments, alpha, self.epsilon))
+        return self._with_intercepts(
+            factor_ridge(self.gram, alpha, self.epsilon)[1].solve(self.moments)
+        )
 
     def path(self, alphas: Sequence[float]) -> Iterator[Solution]:
         """Solutions for several penalties, in their order, from one factorisation."""

@@ -7,20 +7,23 @@ Only products with the new columns are needed when columns are appended.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from bochner.engine.places import (
     cast,
     convert,
+    identity,
     machine_epsilon,
     namespace,
     wide_dtype,
     zeros,
 )
-from bochner.linear.growing import GrowingColumns
-from bochner.linear.normal_equations import solve_ridge
+from bochner.linear.growing import GrowingColumns, GrowingFactor
+from bochner.linear.normal_equations import factor_ridge
 
 _ROWS = 2**13  # rows per product: partial sums in the features' dtype, their total in float64
 
@@ -30,8 +33,8 @@ class GrowingRidge:
 
     With :math:`\Phi_c` the features less their column means, the coefficients solve
     :math:`(\Phi_c^T \Phi_c + \lambda I) W = \Phi_c^T Y`. Appending `p` columns to `D` costs
-    O(n D p) instead of the O(n D^2) of a new Gram matrix; a solution costs O(D^3) and does not
-    touch the rows.
+    O(n D p) instead of the O(n D^2) of a new Gram matrix. A solution does not touch the rows: it
+    costs O(D^3), or O(D^2 p) if the penalty is that of the last one, whose Cholesky factor grows.
 
     Parameters
     ----------
@@ -73,6 +76,7 @@ class GrowingRidge:
         if capacity is not None and capacity < 1:
             raise ValueError(f"capacity must be at least 1, got {capacity!r}.")
         self.targets, self.fit_intercept = targets, fit_intercept
+        self._factored: tuple[float, Any, GrowingFactor] | None = None
         self._columns = GrowingColumns(targets.shape[0], capacity or 0)
 
     @property
@@ -130,13 +134,15 @@ class GrowingRidge:
         self._right[before:after, :] = self._products(new, self._centred_targets)
         return self
 
-    def solve(self, penalty: float) -> tuple[Any, Any]:
+    def solve(self, penalty: float, some: Any = None) -> tuple[Any, Any]:
         r"""Coefficients and intercepts for one penalty :math:`\lambda`.
 
         Parameters
         ----------
         penalty : float
             Greater than 0; scikit-learn's ``alpha``.
+        some : integer array of shape (D,) or None, default=None
+            Positions of the features to use, where they are; None is all.
 
         Returns
         -------
@@ -148,10 +154,15 @@ class GrowingRidge:
         self._check_not_empty()
         if not (np.isfinite(penalty) and penalty > 0):
             raise ValueError(f"penalty must be a finite number greater than 0, got {penalty!r}.")
-        D = self.n_features
-        epsilon = machine_epsilon(self._like.dtype, self._xp)
-        coefficients = solve_ridge(self._gram[:D, :D], self._right[:D, :], float(penalty), epsilon)
-        return coefficients, self._target_means - self._means[:D] @ coefficients
+        D, xp, penalty = self.n_features, self._xp, float(penalty)
+        right, means = self._right[:D, :], self._means[:D]
+        if some is None:
+            coefficients = self._factor(penalty).solve(right)
+        else:
+            gram = xp.take(xp.take(self._gram, some, axis=0), some, axis=1)
+            right, means = xp.take(right, some, axis=0), xp.take(means, some)
+            coefficients = factor_ridge(gram, penalty, self._epsilon)[1].solve(right)
+        return coefficients, self._target_means - means @ coefficients
 
     def residuals(self, penalty: float) -> Any:
         """What the solution leaves of the targets, ``Y - Phi W - b``, of shape (n, k)."""
@@ -183,7 +194,7 @@ class GrowingRidge:
         if columns.dtype not in (xp.float32, xp.float64):
             raise ValueError(f"columns must be float32 or float64, got {columns.dtype}.")
         self._wide = wide_dtype(columns)
-        self._like = columns[:0, :]
+        self._like, self._epsilon = columns[:0, :], machine_epsilon(columns.dtype, xp)
         Y = convert(self.targets, columns, self._wide)
         Y = Y[:, None] if len(Y.shape) == 1 else Y
         means = xp.mean(Y, axis=0) if self.fit_intercept else xp.zeros_like(Y[0, :])
@@ -191,6 +202,20 @@ class GrowingRidge:
         self._centred_targets = cast(Y - means, columns.dtype)
         self._gram, self._means = self._zeros(0, 0), self._zeros(0)
         self._right = self._zeros(0, Y.shape[1])
+
+    def _factor(self, penalty: float) -> GrowingFactor:
+        """The factor of the equations: the last one, grown, where the penalty is the same."""
+        D = self.n_features
+        if self._factored is not None and self._factored[0] == penalty:
+            _, shift, factor = self._factored
+            with suppress(LinAlgError):  # rounding: made anew, with a larger shift
+                if factor.size < D:
+                    new = self._gram[:D, factor.size : D]
+                    factor.append(new + shift * identity(D, new, new.dtype)[:, factor.size :])
+                return factor
+        shift, factor = factor_ridge(self._gram[:D, :D], penalty, self._epsilon)
+        self._factored = penalty, shift, factor
+        return factor
 
     def _zeros(self, *shape: int) -> Any:
         return zeros(shape, self._like, self._wide)

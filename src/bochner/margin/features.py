@@ -18,29 +18,27 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bochner import engine
 from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
-from bochner.engine.places import (
-    as_float,
-    by_rows,
-    convert,
-    float_dtype,
-    is_device,
-    namespace,
-    to_numpy,
-)
+from bochner.engine.places import convert, float_dtype, is_device, to_numpy
 from bochner.engine.summaries import rows_at, take_part
 from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
-from bochner.linear.hinge import hinge_optimum
-from bochner.margin.game import Record, play
-from bochner.margin.players import DataPlayer, GradientMargin, columns_of, make_player
-from bochner.margin.search import Search, WaveFamily, computed
-from bochner.margin.subspace import principal_directions
+from bochner.margin.game import Record
+from bochner.margin.learning import history_of, learn_frequencies
+from bochner.margin.players import DataPlayer, columns_of, make_player
+from bochner.margin.search import Search
+from bochner.margin.stopping import (
+    FEWEST_ROWS,
+    PaddingJudge,
+    Stop,
+    judging_parts,
+    random_frequencies,
+    split_rows,
+)
+from bochner.margin.subspace import Coordinates, directions_of_rows
 from bochner.margin.trials import choose_setting, grid, usual_strength
-from bochner.targets import TargetKind
+from bochner.targets import Target, TargetKind
 
-_DIRECTION_ROWS = 8192  # rows that the principal directions are taken from
-_FEWEST_ROUNDS = 20  # what the number of peaks per round leaves, by default
-_MOST_PEAKS = 10
+_CONTINUED = 4  # a trial is part of the game where the game is this many times as long
 _ROWS_OF_A_ROUND = 16_000
 
 
@@ -53,8 +51,9 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     has its peaks; a data player answers by moving the dual weights :math:`\alpha` to the rows
     that the features so far do not tell apart; and so on, until there are ``n_components / 2``
-    frequencies. At the equilibrium of this game the kernel has the largest margin of all
-    translation-invariant kernels (Not-So-Random Features, Algorithm 2).
+    frequencies, or until held-out rows say that random ones would do as well: these follow, then.
+    At the equilibrium of this game the kernel has the largest margin of all translation-invariant
+    kernels (Not-So-Random Features, Algorithm 2).
 
     It helps most where random frequencies rarely hit anything: in many dimensions, with few
     features. On MNIST 4 against 9, 100 learned features do what 5000 random ones do.
@@ -78,7 +77,8 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Weight of the mean loss in the linear model that the corrective update solves, against
         :math:`|w|^2 / 2`; ``"auto"`` is 100 for two classes and 5000 otherwise.
     n_peaks : int or "auto", default="auto"
-        Frequencies found in one round. ``"auto"``: as many as leave 20 rounds, 10 at most.
+        Frequencies found in one round. ``"auto"``: as many as leave 20 rounds, 10 at most; twice
+        as many after 200 frequencies, three times as many after 400 (not with ``stop=None``).
     n_chains : int, default=100
         Chains that search in parallel. Half of them go on from the round before.
     n_steps : int, default=12
@@ -100,6 +100,11 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     gamma : float, "scale" or "median", default="median"
         Sets the scale: chains start from the frequencies of the Gaussian kernel with this
         `gamma`, widened by 1.5. See :class:`FourierFeatures`.
+    stop : "auto", int or None, default="auto"
+        ``"auto"``: a part of the rows (a fifth, or 500, or a tenth, up to 2000) takes no part in
+        the game, and decides when it ends and how many of its frequencies are kept; random ones
+        follow them. With fewer than 80 rows none is held out and the game goes on to its end. A
+        number of frequencies to learn, or None, which is all: the game of the paper, on all rows.
     warm_start : bool, default=False
         Whether `fit` goes on from the frequencies it has, when `n_components` was increased (of
         fewer, the first are kept). The rows must be the same, which only their number shows.
@@ -110,7 +115,10 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_components / 2)
-        In the order they were found: the first ones alone are a smaller map.
+        In the order they were found, then the random ones: the first ones alone are a smaller
+        map.
+    n_learned_ : int
+        How many of them were learned.
     setting_ : Setting
         How the game was played: `dual_update`, `band`, `damping`.
     trials_ : list of (Setting, float)
@@ -128,9 +136,9 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         Below zero it says that peaks were missed.
     dual_weights_ : ndarray of shape (n, k)
         The coefficients :math:`\alpha_i y_i` (or residuals) at the end, for the rows that took
-        part.
+        part in the game.
     kernel_ : Gaussian
-        The kernel that the chains started from.
+        The kernel that the chains started from, and that the random frequencies are of.
     n_iter_ : int
         Rounds played.
     classes_ : ndarray or None
@@ -144,8 +152,8 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     Notes
     -----
     What is ``"auto"`` among `dual_update`, `band` and `damping` is chosen by playing short games
-    on three quarters of at most 6000 rows and judging them by the others. Give all three to save
-    that time, about half of the whole with 100 features.
+    on at most 4500 rows and judging them by others. Give all three to save that time, about half
+    of the whole with 100 features. With 400 and more, the game goes on from the best short one.
 
     Features learned from rows separate these rows better than new ones. Choose the parameters
     of whatever comes after the map with both in one pipeline, not on features of the same rows.
@@ -189,6 +197,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "rows_per_round": [None, Interval(Integral, 2, None, closed="left")],
         "max_rows": [None, Interval(Integral, 2, None, closed="left")],
         "target": [StrOptions({"auto", "classification", "regression"})],
+        "stop": [None, StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "warm_start": ["boolean"],
     }
 
@@ -196,6 +205,8 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     dual_weights_: NDArray[Any]
     history_: dict[str, NDArray[np.float64]]
     kernel_: Gaussian
+    n_learned_: int
+    _n_rows: int
     _basis: NDArray[Any] | None
     _seeds: NDArray[np.int_]
 
@@ -216,6 +227,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         max_rows: int | None = 200_000,
         target: TargetKind = "auto",
         gamma: float | str = "median",
+        stop: int | Literal["auto"] | None = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         memory_budget: int | None = None,
@@ -235,6 +247,7 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self.max_rows = max_rows
         self.target = target
         self.gamma = gamma
+        self.stop = stop
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.memory_budget = memory_budget
@@ -261,47 +274,96 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         n_frequencies = n_pairs(self.n_components)
         if before is not None and before.shape[1] >= n_frequencies:
             self.frequencies_ = before[:, :n_frequencies]
+            self.n_learned_ = min(self.n_learned_, n_frequencies)
             return self
         random_state = check_random_state(self.random_state)
         seeds = random_state.randint(2**31 - 1, size=4) if before is None else self._seeds
         X, y = self._take_part(X, y, RandomState(seeds[0]))
         if before is None:
-            self._seeds, self.classes_ = seeds, target.classes
+            self._seeds, self.classes_, self._n_rows = seeds, target.classes, len(y)
             kernel = resolve_kernel("gaussian", self.gamma, X, random_state)
             self.kernel_ = cast(Gaussian, kernel)
-            self._basis = self._directions(X, RandomState(seeds[1]))
-        elif len(self.dual_weights_) != len(y):
+            self._basis = directions_of_rows(X, self.n_directions, RandomState(seeds[1]))
+        elif self._n_rows != len(y):
             raise ValueError(
-                f"warm_start=True needs the rows of the fit before, {len(self.dual_weights_)} "
+                f"warm_start=True needs the rows of the fit before, {self._n_rows} "
                 f"of them, got {len(y)}."
             )
-        rows = self._projected(X)
-        columns = columns_of(target, y).astype(float_dtype(X))
-        columns = convert(columns, rows) if is_device(rows) else columns
-        search = self._search(n_frequencies)
-        strength = usual_strength(target) if self.strength == "auto" else float(self.strength)
-        if before is None:
-            self.setting_, self.trials_ = choose_setting(
-                grid(target, self.dual_update, self.band, self.damping),
-                target,
-                rows,
-                columns,
-                search,
-                n_frequencies,
-                strength=strength,
-                random_state=RandomState(seeds[2]),
-                **self._engine_options(),
+        if before is not None and self.n_learned_ < before.shape[1]:  # the game is over
+            more = self._random_frequencies(n_frequencies - self.n_learned_)
+            self.frequencies_ = np.hstack(
+                [before[:, : self.n_learned_], more.astype(before.dtype)]
             )
-        player = make_player(
-            target,
-            columns,
-            self.setting_.dual_update,
-            damping=self.setting_.damping,
-            strength=strength,
-            capacity=self.n_components,
-        )
-        self._play(rows, replace(search, band=self.setting_.band), player, before, n_frequencies)
+        else:
+            self._learn(X, y, target, before)
         return self
+
+    def _learn(self, X: Any, y: Any, target: Target, before: NDArray[Any] | None) -> None:
+        """Learn frequencies after those `before`, and add random ones."""
+        n_frequencies, coordinates = n_pairs(self.n_components), self._coordinates
+        used, held = self._split(len(y), first=before is None)
+        if before is None:
+            before = np.empty((self.n_features_in_, 0), float_dtype(X))
+        most = n_frequencies
+        if self.stop is not None and self.stop != "auto":
+            most = min(max(int(self.stop), before.shape[1]), n_frequencies)
+        rows, columns = coordinates.rows(X), columns_of(target, y).astype(float_dtype(X))
+        columns = convert(columns, rows) if is_device(rows) else columns
+        search = Search.for_frequencies(
+            n_frequencies,
+            self.n_peaks,
+            grows=self.stop is not None,
+            n_chains=self.n_chains,
+            n_steps=self.n_steps,
+            temperature=self.temperature,
+            n_rows=self.rows_per_round,
+        )
+        strength = usual_strength(target) if self.strength == "auto" else float(self.strength)
+        known: list[Any] = []
+        if not before.shape[1]:
+            known = self._choose(target, rows, columns, held, search, most, strength)
+        random = self._random_frequencies(0 if self.stop is None else n_frequencies)
+        random, stop = random.astype(float_dtype(X)), None
+        if len(held):
+            if self.stop == "auto":
+                parts = judging_parts(X, columns, used, held, RandomState(self._seeds[2]))
+                judge = PaddingJudge(*parts, random, **self._engine_options())
+                stop = Stop(judge, n_frequencies, coordinates.outside, before)
+            rows, columns = rows_at(rows, used), rows_at(columns, used)
+        setting = self.setting_
+        how: dict[str, Any] = {"damping": setting.damping, "strength": strength}
+        player = make_player(target, columns, setting.dual_update, **how, capacity=2 * most)
+        search = replace(search, band=setting.band)
+        learned = self._play(rows, search, player, most, before, known, stop)
+        self.n_learned_ = int(learned.shape[1])
+        self.frequencies_ = np.hstack([learned, random[:, : n_frequencies - self.n_learned_]])
+
+    def _choose(
+        self,
+        target: Target,
+        rows: Any,
+        columns: Any,
+        held: NDArray[np.intp],
+        search: Search,
+        most: int,
+        strength: float,
+    ) -> list[Any]:
+        """Choose how the game is played; the frequencies of a trial that it goes on from."""
+        settings = grid(target, self.dual_update, self.band, self.damping)
+        self.setting_, self.trials_, known = choose_setting(
+            settings if most else settings[:1],
+            target,
+            rows,
+            columns,
+            search,
+            most,
+            strength=strength,
+            random_state=RandomState(self._seeds[2]),
+            held=held if len(held) else None,
+            **self._engine_options(),
+        )
+        long = _CONTINUED * sum(int(part.shape[1]) for part in known) <= most
+        return known if long and self.stop is not None else []
 
     def _features(self, X: Any) -> Any:
         return engine.features(X, self.frequencies_, **self._engine_options())
@@ -317,91 +379,72 @@ class MarginFourierFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         limits = {"most_rows": self.max_rows, "memory_budget": self.memory_budget}
         return take_part(X, y, random_state, **limits)
 
-    def _directions(self, X: Any, random_state: RandomState) -> NDArray[Any] | None:
-        if self.n_directions is None or self.n_directions >= X.shape[1]:
-            return None
-        n = int(X.shape[0])
-        if n > _DIRECTION_ROWS:
-            X = rows_at(X, np.sort(random_state.permutation(n)[:_DIRECTION_ROWS]))
-        return to_numpy(principal_directions(X, self.n_directions, random_state))
+    def _split(self, n_rows: int, *, first: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows that the game is played with, and rows that it is judged by."""
+        if first:
+            holds_out = self.stop == "auto" and n_rows >= FEWEST_ROWS
+        else:  # as the game began
+            holds_out = len(self.dual_weights_) < n_rows
+        if not holds_out:
+            return np.arange(n_rows), np.empty(0, np.intp)
+        return split_rows(n_rows, RandomState([self._seeds[2], 1]))
+
+    def _random_frequencies(self, count: int) -> NDArray[np.float64]:
+        """Frequencies of the kernel, to follow those learned."""
+        state = RandomState([self._seeds[3], 1])
+        return random_frequencies(self.kernel_, count, self.n_features_in_, state)
 
     @property
-    def _scale(self) -> float:
-        """Frequencies of the kernel per frequency of rows that are scaled to a length of one."""
-        return (2 * self.kernel_.width) ** 0.5
-
-    def _projected(self, X: Any) -> Any:
-        """The rows as the game sees them: scaled, in the principal directions, where they are."""
-        rows = as_float(X)
-        rows = rows if self._basis is None else rows @ convert(self._basis, rows)
-        # by row, so that a table, which is stored by column, gives the same products
-        return by_rows(rows * self._scale)
-
-    def _inside(self, frequencies: Any) -> Any:
-        """Frequencies as the game sees them: for scaled rows, in the principal directions."""
-        frequencies = frequencies / frequencies.dtype.type(self._scale)
-        return frequencies if self._basis is None else self._basis.T @ frequencies
-
-    def _search(self, n_frequencies: int) -> Search:
-        usual = min(-(-n_frequencies // _FEWEST_ROUNDS), _MOST_PEAKS)
-        return Search(
-            length=1.0,  # the rows have been scaled to it
-            n_peaks=min(usual if self.n_peaks == "auto" else self.n_peaks, self.n_chains),
-            n_chains=self.n_chains,
-            n_steps=self.n_steps,
-            temperature=self.temperature,
-            n_rows=self.rows_per_round,
-        )
+    def _coordinates(self) -> Coordinates:
+        """Of the game: frequencies are those of rows that are scaled to a length of one."""
+        return Coordinates(self._basis, (2 * self.kernel_.width) ** 0.5)
 
     def _play(
-        self, rows: Any, search: Search, player: DataPlayer, before: Any, n_frequencies: int
-    ) -> None:
-        """The game itself, from the start or after the frequencies `before`."""
-        m, state = n_frequencies, self._seeds[3]
-        if before is not None:
-            m, state = n_frequencies - before.shape[1], before.shape[1]
-            columns = computed(engine.features(rows, self._inside(before), scale=1.0))
-            player.resume(columns, self.dual_weights_)
-        context = self._init_callback_context(max_subtasks=-(-m // search.n_peaks))
+        self,
+        rows: Any,
+        search: Search,
+        player: DataPlayer,
+        most: int,
+        before: NDArray[Any],
+        known: list[Any],
+        stop: Stop | None,
+    ) -> NDArray[Any]:
+        """The frequencies of the game, those `before` included."""
+        coordinates, n_before = self._coordinates, before.shape[1]
+        n_more = most - n_before
+        n_rounds = len(known) + -(-n_more // search.n_peaks)
+        context = self._init_callback_context(max_subtasks=n_rounds)
         context.call_on_fit_task_begin(estimator=self)
 
         def after_round(functions: list[Any], record: Record) -> bool | None:
-            return subtask_done(context, self, "round")
+            ended = stop is not None and stop(functions[-1])
+            return subtask_done(context, self, "round") or ended
 
-        options = {"random_state": RandomState(state), **self._engine_options()}
-        watched = after_round if hasattr(self, "_skl_callbacks") else None
-        waves = WaveFamily(rows, search, m, **options)
-        functions, record = play(waves, player, m, after_round=watched)
+        learned = learn_frequencies(
+            rows,
+            search,
+            player,
+            n_more,
+            before=coordinates.inside(before),
+            coefficients=self.dual_weights_ if n_before else None,
+            known=known,
+            random_state=RandomState(n_before or self._seeds[3]),
+            after_round=after_round if stop or hasattr(self, "_skl_callbacks") else None,
+            **self._engine_options(),
+        )
         context.call_on_fit_task_end(estimator=self)
-        if record.interrupted:
-            warnings.warn(
-                f"interrupted after {len(functions)} rounds: the frequencies found so far are "
-                "kept.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        new = to_numpy(namespace(functions[0]).concat(functions, axis=1))
-        inside = new if before is None else np.hstack([self._inside(before), new])
-        outside = inside if self._basis is None else self._basis @ inside
-        self.frequencies_ = np.ascontiguousarray(self._scale * outside, dtype=new.dtype)
         self.dual_weights_ = to_numpy(player.coefficients)
-        rounds = record.arrays()
-        if isinstance(player, GradientMargin):
-            # not known on the way: the optimum on all features
-            features = to_numpy(computed(engine.features(rows, self._inside(self.frequencies_))))
-            signs = to_numpy(player.signs)
-            rounds["objective"][-1] = hinge_optimum(features, signs, player.C)
-        self._store_history(rounds, None if before is None else self.history_)
-
-    def _store_history(
-        self, rounds: dict[str, NDArray[np.float64]], before: dict[str, Any] | None
-    ) -> None:
-        names = {"potential": "share", "objective": "objective", "value": "value"}
-        history = {name: rounds[recorded] for name, recorded in names.items()}
-        if before is not None:
-            history = {name: np.r_[before[name], values] for name, values in history.items()}
-        with np.errstate(divide="ignore"):  # an optimum of zero: nothing is lost at any margin
-            history["margin"] = (2 * np.maximum(history["objective"], 0)) ** -0.5
-        history["gap"] = history["objective"] - np.maximum.accumulate(history["value"])
-        self.history_, self.n_iter_ = history, len(history["gap"])
-        self.duality_gap_ = float(history["gap"][-1])
+        self.history_ = history_of(learned.rounds, self.history_ if n_before else None)
+        self.n_iter_ = len(self.history_["gap"])
+        self.duality_gap_ = float(self.history_["gap"][-1]) if self.n_iter_ else np.nan
+        new = coordinates.outside(learned.frequencies[:, n_before:])
+        frequencies = np.hstack([before.astype(new.dtype), new])
+        if learned.interrupted:
+            warnings.warn(
+                f"interrupted after {len(learned.rounds['value'])} rounds: the frequencies found "
+                "so far are kept.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+            return frequencies
+        return frequencies if stop is None else frequencies[:, : stop.n_kept()]

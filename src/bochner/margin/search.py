@@ -8,8 +8,9 @@ noise: the search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band `s`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from numpy.random import RandomState
@@ -34,6 +35,10 @@ _START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to 
 _KEPT = 0.5  # share of the chains that go on from where they were in the round before
 _APART = 0.4  # distance of the peaks of one round, in units of the kernel's frequencies
 _LONGEST_PHASE = 4000.0
+_FEWEST_ROUNDS = 20  # what the number of peaks per round leaves, by default
+_MOST_PEAKS, _MOST_GROWN = 10, 3  # of a round, and how many times as many where many were found
+_MORE_PEAKS_AFTER = 200  # frequencies, each time
+_CHAINS_PER_PEAK = 3  # at least, when there are more peaks
 _BLOCK = 64  # rounds whose random numbers are drawn, and moved to the device, at once
 _GROWTH, _SHRINKAGE = 1.5, 0.4  # of a step size after success and failure
 
@@ -44,16 +49,38 @@ class Search:
 
     length: float  # of the scale of the rows: frequencies are measured in its inverse
     band: float | None = 12.0  # the band s, in units of 1 / length; None is no limit
-    n_peaks: int = 5  # frequencies per round
+    n_peaks: int = 5  # frequencies per round, at first
+    most_peaks: int = 0  # as many more for every 200 frequencies found, up to this number
     n_chains: int = 100
     n_steps: int = 12  # of each chain
     temperature: float = 0.0  # noise of the chains, see ascend_potential
     n_rows: int | None = None  # of a round, drawn anew each time; None is all
 
+    @classmethod
+    def for_frequencies(
+        cls, n_frequencies: int, n_peaks: int | str, *, grows: bool, n_chains: int, **values: Any
+    ) -> Search:
+        """A search for so many frequencies of rows whose scale has a length of one.
+
+        With ``n_peaks="auto"`` it leaves 20 rounds, with up to 10 peaks in each, and more where
+        hundreds have been found if it `grows`.
+        """
+        most = 0
+        if isinstance(n_peaks, str):
+            n_peaks = min(-(-n_frequencies // _FEWEST_ROUNDS), _MOST_PEAKS)
+            most = min(_MOST_GROWN * n_peaks, n_chains // _CHAINS_PER_PEAK) if grows else 0
+        n_peaks = min(n_peaks, n_chains)
+        return cls(1.0, n_peaks=n_peaks, most_peaks=most, n_chains=n_chains, **values)
+
     @property
     def n_kept(self) -> int:
         """Chains that go on from where they were in the round before."""
         return int(_KEPT * self.n_chains)
+
+    def peaks_after(self, n_found: int) -> int:
+        """Frequencies of the next round: many found before change less by each."""
+        grown = self.n_peaks * (1 + n_found // _MORE_PEAKS_AFTER)
+        return max(self.n_peaks, min(grown, self.most_peaks))
 
 
 class WaveFamily:
@@ -62,7 +89,8 @@ class WaveFamily:
     Rows are anything the engine takes. Arrays on a device stay there, and the host does not wait
     for them; a dask array is summed by its workers while the chains run here. `random_state`
     decides the starts of the chains and the rows of the rounds, `options` are the engine's
-    `n_threads` and `memory_budget`.
+    `n_threads` and `memory_budget`. A game that was begun elsewhere goes on: the frequencies
+    `known`, those of each round in an array of shape (d, p), are proposed first, without a search.
     """
 
     def __init__(
@@ -72,33 +100,51 @@ class WaveFamily:
         n_frequencies: int,
         *,
         random_state: RandomState,
+        known: Sequence[Any] = (),
         **options: Any,
     ) -> None:
-        self.n_peaks = min(search.n_peaks, n_frequencies)
-        n_rounds = -(-n_frequencies // self.n_peaks)
+        self.search, self._known, self._n_found = search, list(known), 0
+        self._most = n_frequencies
+        n_rounds = -(-n_frequencies // min(search.n_peaks, n_frequencies))
         self._to_draw = search, n_rounds, int(rows.shape[1]), random_state
         options = {"n_threads": None, "memory_budget": None} | options
-        look = _PeakSearch(rows, search, self.n_peaks, random_state, options).look
-        # noise comes from the host, which cannot be recorded
-        self._look = look if search.temperature else Replayed(look)
+        self._peaks = _PeakSearch(rows, search, random_state, options)
+        self._looks: dict[int, Callable[..., tuple[Any, ...]]] = {}
         self._draws: Iterator[tuple[Any, Any]] | None = None
         self._leftover: Any = None
 
     def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
         """The highest peaks that the chains found, from the highest down."""
-        xp, count = namespace(coefficients), min(self.n_peaks, n_wanted)
+        xp = namespace(coefficients)
+        if self._known:
+            frequencies = self._known.pop(0)[:, :n_wanted]
+            found = self._peaks.measured(frequencies, coefficients)
+            return self._proposal(frequencies, *found)
         if self._draws is None:
             self._draws = _draw_starts(*self._to_draw, coefficients)
         starts, sample = next(self._draws)
         if self._leftover is not None:
             starts = xp.concat([self._leftover, starts], axis=1)
-        result = self._look(coefficients, starts, sample)
+        n_peaks = min(self.search.peaks_after(self._n_found), self._most, int(starts.shape[1]))
+        result = self._look(n_peaks)(coefficients, starts, sample)
         frequencies, columns, share, potential, self._leftover = result
-        if count < self.n_peaks:
-            frequencies = frequencies[:, :count]
-            pairs = columns[:, :count], columns[:, self.n_peaks : self.n_peaks + count]
+        if n_wanted < n_peaks:
+            frequencies = frequencies[:, :n_wanted]
+            pairs = columns[:, :n_wanted], columns[:, n_peaks : n_peaks + n_wanted]
             columns = xp.concat(pairs, axis=1)
+        return self._proposal(frequencies, columns, share, potential)
+
+    def _proposal(self, frequencies: Any, columns: Any, share: Any, potential: Any) -> Proposal:
+        count = int(frequencies.shape[1])
+        self._n_found += count
         return Proposal(frequencies, count, columns, potential, share)
+
+    def _look(self, n_peaks: int) -> Callable[..., tuple[Any, ...]]:
+        if n_peaks not in self._looks:
+            look = partial(self._peaks.look, n_peaks)
+            # noise comes from the host, which cannot be recorded
+            self._looks[n_peaks] = look if self.search.temperature else Replayed(look)
+        return self._looks[n_peaks]
 
 
 def _draw_starts(
@@ -131,14 +177,13 @@ class _PeakSearch:
         self,
         rows: Any,
         search: Search,
-        n_peaks: int,
         random_state: RandomState,
         options: dict[str, Any],
     ) -> None:
-        self.rows, self.search, self.n_peaks, self.options = rows, search, n_peaks, options
+        self.rows, self.search, self.options = rows, search, options
         self.random_state, self.longest = random_state, _longest(rows)
 
-    def look(self, coefficients: Any, starts: Any, sample: Any) -> tuple[Any, ...]:
+    def look(self, n_peaks: int, coefficients: Any, starts: Any, sample: Any) -> tuple[Any, ...]:
         """The best frequencies (d, p), their columns, the height of the first of them as a
         share and bare, and the best chains that gave no frequency, to go on from."""
         xp, search, rows, A = namespace(starts), self.search, self.rows, coefficients
@@ -154,15 +199,18 @@ class _PeakSearch:
             longest=self.longest,
             random_state=self.random_state,
         )
-        best = distinct_peaks(points, values, self.n_peaks, _APART / search.length)
+        best = distinct_peaks(points, values, n_peaks, _APART / search.length)
         others = xp.argsort(-_without(xp, values, best), stable=True)
         leftover = xp.take(points, others[: search.n_kept], axis=1)
         frequencies = xp.take(points, best, axis=1)
+        return frequencies, *self.measured(frequencies, coefficients), leftover
+
+    def measured(self, frequencies: Any, coefficients: Any) -> tuple[Any, Any, Any]:
+        """Columns of the frequencies, and the potential of the first as a share and bare."""
         columns = self._waves(frequencies)
-        # of the first frequency, without the band
-        sums = columns[:, :: self.n_peaks].T @ cast(coefficients, columns.dtype)
-        peak = xp.sum(sums * sums)
-        return frequencies, columns, share_of_largest(peak, coefficients), peak, leftover
+        sums = columns[:, :: frequencies.shape[1]].T @ cast(coefficients, columns.dtype)
+        peak = namespace(sums).sum(sums * sums)  # without the band
+        return columns, share_of_largest(peak, coefficients), peak
 
     def _waves(self, W: Any) -> Any:
         if self.longest is None:

@@ -2,25 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 
 from bochner.engine.places import (
+    as_float,
+    by_rows,
     cast,
     convert,
     is_dask,
     namespace,
     on_cuda,
     result_dtype,
+    to_numpy,
     wide_dtype,
 )
-from bochner.engine.summaries import second_moment_product
+from bochner.engine.summaries import rows_at, second_moment_product
 from bochner.engine.threads import single_threaded_blas
 
+_DIRECTION_ROWS = 8192  # rows that the principal directions are taken from
 _OVERSAMPLING = 30
 _PASSES = 4
 _SHIFT = 1e-13  # of a Gram matrix in float64, relative to its trace
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Rows and frequencies as a game sees them: scaled, in some directions, where they are."""
+
+    basis: NDArray[Any] | None  # orthonormal directions, one per column; None is all
+    scale: float  # that gives the rows a length of one
+
+    def rows(self, X: Any) -> Any:
+        """The rows as the game sees them."""
+        rows = as_float(X)
+        rows = rows if self.basis is None else rows @ convert(self.basis, rows)
+        # by row, so that a table, which is stored by column, gives the same products
+        return by_rows(rows * self.scale)
+
+    def inside(self, frequencies: NDArray[Any]) -> NDArray[Any]:
+        """Frequencies as the game sees them."""
+        frequencies = frequencies / frequencies.dtype.type(self.scale)
+        return frequencies if self.basis is None else self.basis.T @ frequencies
+
+    def outside(self, frequencies: NDArray[Any]) -> NDArray[Any]:
+        """Frequencies of the game for the rows as they are."""
+        outside = frequencies if self.basis is None else self.basis @ frequencies
+        return np.ascontiguousarray(self.scale * outside, dtype=frequencies.dtype)
+
+
+def directions_of_rows(
+    X: Any, n_directions: int | None, random_state: RandomState
+) -> NDArray[Any] | None:
+    """Principal directions of a sample of the rows, on the host; None where all are wanted."""
+    if n_directions is None or n_directions >= X.shape[1]:
+        return None
+    n = int(X.shape[0])
+    if n > _DIRECTION_ROWS:
+        X = rows_at(X, np.sort(random_state.permutation(n)[:_DIRECTION_ROWS]))
+    return to_numpy(principal_directions(X, n_directions, random_state))
 
 
 def principal_directions(X: Any, n_directions: int, random_state: RandomState) -> Any:

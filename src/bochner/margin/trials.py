@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -22,6 +22,7 @@ from bochner.targets import Target
 
 Float = NDArray[np.float64]
 Trials = list[tuple["Setting", float]]
+Candidate = TypeVar("Candidate")
 
 _STRENGTH_MARGIN, _STRENGTH_RESIDUAL = 100.0, 5000.0
 _FACTORS = (1.0, 10.0, 100.0, 1000.0)  # of the strength, for the linear model that judges
@@ -78,20 +79,26 @@ def choose_setting(
     *,
     strength: float,
     random_state: RandomState,
+    held: NDArray[np.intp] | None = None,
     **options: Any,
-) -> tuple[Setting, Trials]:
+) -> tuple[Setting, Trials, list[Any]]:
     """The best of some settings, by short games on a part of the rows, judged by the others.
 
-    The first one, the default, is taken without a trial where there is nothing to choose, or with
-    fewer than 80 rows. The short games have fewer chains than `search` says.
+    These are the rows `held`, or a quarter of at most 6000. The first setting, the default, is
+    taken without a trial where there is nothing to choose, or with fewer than 80 rows. The short
+    games have fewer chains than `search` says. The frequencies found with the best setting are
+    returned too, round by round, for a game to go on from.
     """
     n = int(columns.shape[0])
     if len(settings) == 1 or n < _FEWEST_ROWS:
-        return settings[0], []
-    index = random_state.permutation(n)[:_MOST_ROWS]
-    held, used = np.split(index, [len(index) // 4])
+        return settings[0], [], []
+    index = random_state.permutation(n)
+    if held is None:
+        held, used = np.split(index[:_MOST_ROWS], [min(n, _MOST_ROWS) // 4])
+    else:
+        used = index[~np.isin(index, held)][: 3 * _MOST_ROWS // 4]
     if target.classes is not None and len(np.unique(to_numpy(columns)[used], axis=0)) < 2:
-        return settings[0], []
+        return settings[0], [], []
     (X, held_X), (A, held_A) = (
         [rows_at(array, np.sort(part)) for part in (used, held)] for array in (rows, columns)
     )
@@ -99,18 +106,21 @@ def choose_setting(
     n_chains = min(search.n_chains, _MOST_CHAINS)
     search = replace(search, n_chains=n_chains, n_peaks=min(-(-m // _ROUNDS), n_chains))
 
+    found: dict[Setting, list[Any]] = {}
+
     def losses_of(setting: Setting) -> Float:
         short = replace(search, band=setting.band)
         waves = WaveFamily(X, short, m, random_state=RandomState(seed), **options)
         how: dict[str, Any] = {"damping": setting.damping, "strength": strength, "capacity": 2 * m}
         player = make_player(target, A, setting.dual_update, **how)
-        frequencies, record = play(waves, player, m)
+        found[setting], record = play(waves, player, m)
         if record.interrupted:
             raise KeyboardInterrupt  # there is no game yet that could be kept
-        W = namespace(A).concat(frequencies, axis=1)
+        W = namespace(A).concat(found[setting], axis=1)
         return held_out_losses(target, W, X, A, held_X, held_A, **options)
 
-    return choose(settings, losses_of)
+    best, table = choose(settings, losses_of)
+    return best, table, found[best]
 
 
 def held_out_losses(
@@ -146,23 +156,28 @@ def held_out_losses(
 
 
 def choose(
-    settings: list[Setting], losses_of: Callable[[Setting], Float]
-) -> tuple[Setting, Trials]:
-    """The setting of least held-out loss, if it is clearly better than the first.
+    candidates: list[Candidate], losses_of: Callable[[Candidate], Float]
+) -> tuple[Candidate, list[tuple[Candidate, float]]]:
+    """The candidate of least held-out loss, if it is clearly better than the first.
 
     Another is preferred only where its mean loss is lower by more than one standard error of
     the paired difference: with few rows the default is kept. `losses_of` gives the losses of the
-    same held-out rows for every setting. The mean losses are returned too.
+    same held-out rows for every candidate. The mean losses are returned too.
     """
-    losses = [losses_of(setting) for setting in settings]
-    table = [(setting, float(loss.mean())) for setting, loss in zip(settings, losses, strict=True)]
-    best, lowest = 0, 0.0
-    for k, loss in enumerate(losses[1:], start=1):
-        difference = loss - losses[0]
-        error = difference.std() / max(1, len(difference) - 1) ** 0.5
-        if difference.mean() < -error and difference.mean() < lowest:
-            best, lowest = k, float(difference.mean())
-    return settings[best], table
+    losses = [losses_of(candidate) for candidate in candidates]
+    means = [float(loss.mean()) for loss in losses]
+    best = 0
+    for k, loss in enumerate(losses):
+        if is_clearly_lower(loss, losses[0]) and means[k] < means[best]:
+            best = k
+    return candidates[best], list(zip(candidates, means, strict=True))
+
+
+def is_clearly_lower(losses: Float, others: Float) -> bool:
+    """Whether losses of the same rows are lower by more than a standard error on average."""
+    difference = losses - others
+    error = difference.std() / max(1, len(difference) - 1) ** 0.5
+    return bool(difference.mean() < -error)
 
 
 def _has_two_classes(target: Target) -> bool:

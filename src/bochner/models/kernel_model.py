@@ -118,8 +118,8 @@ class KernelModel(CheckedRows):
         if best.setting.metric is not None:
             steps.append(("metric", tuner.metric_of(best.setting.metric)))
         if len(y) <= SEARCH_ROWS:  # all of them are in the sums that there are
-            feature_map, equations = tuner.with_held_rows(best.setting)
-            head = self._head(self._C(y, weights)).fit_sums(self._of_targets(equations), y)
+            feature_map, equations, alpha = tuner.with_held_rows(best.setting)
+            head = self._head(1 / (2 * alpha)).fit_sums(self._of_targets(equations), y)
             self.pipeline_ = Pipeline([*steps, ("map", feature_map), ("head", head)])
         else:
             feature_map = tuner.new_map(best.setting, len(y))

@@ -248,7 +248,8 @@ def _fewer_candidates(n_columns: int, width: int | None) -> dict[str, Any]:
 
 def _found_by_the_game(feature_map: Any) -> dict[str, Any]:
     setting = feature_map.setting_
-    return {name: getattr(setting, name) for name in ("dual_update", "band", "damping")}
+    found = {name: getattr(setting, name) for name in ("dual_update", "band", "damping")}
+    return {**found, "stop": feature_map.n_learned_}
 
 
 def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:

@@ -215,7 +215,9 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
     for name, values in method.grid.items():
         settings[name] = values[len(values) // 2]
         lists[name] = values
-    trial = _Trial(method, width, problem, CHOOSING_ROWS)
+    # Where a penalty is all there is to choose, it is chosen with all rows at once.
+    fewer = CHOOSING_ROWS if lists or method.exact else None
+    trial = _Trial(method, width, problem, fewer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # as in fit
         for name, values in lists.items():

@@ -253,8 +253,14 @@ class Tuner:
         held = feature_map.transform(held_X)
         found: dict[float, Tried] = {}
 
+        solved: dict[float, Any] = {}
+
         def judge(penalty: float) -> float:
-            coefficients, intercepts = equations.solve(penalty * equations.weight)
+            alpha = penalty * equations.weight
+            solved.clear()  # one factor at a time: it is as large as the kernel matrix
+            settled = equations.settled(alpha)
+            solved[penalty] = settled
+            coefficients, intercepts = settled.solve(alpha)
             decisions = to_numpy(cast(held, wide_dtype(held)) @ coefficients + intercepts)
             found[penalty] = Tried(
                 replace(setting, penalty=penalty),
@@ -272,27 +278,28 @@ class Tuner:
         penalty = search_along(PENALTIES if penalties is None else penalties, start, judge)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
-        if setting.width and setting.width == self.width and n_rows == len(self.rows.y):
-            self._fitted[tried.setting] = feature_map, equations
+        if setting.width == self.width and n_rows == len(self.rows.y):
+            self._fitted[tried.setting] = (
+                feature_map,
+                solved.get(penalty) or equations.settled(penalty * equations.weight),
+            )
         self.tried.append(tried)
         self.report(tried)
         return tried
 
-    def with_held_rows(self, setting: Setting) -> tuple[Any, RidgeEquations]:
-        """The fitted map of a finalist, and what it needs of all rows, the held-out ones too."""
-        space = self._space(setting.scaling, setting.metric)
-        if setting.width is None:
-            X = concat_rows([space.X, space.held_X])
-            columns = np.vstack([self.rows.columns, self.held.columns])
-            weights = None
-            if self.rows.weights is not None and self.held.weights is not None:
-                weights = np.concatenate([self.rows.weights, self.held.weights])
-            feature_map = self.new_map(setting, len(columns)).fit(X)
-            return feature_map, ridge_equations(feature_map, X, columns, weights)
-        feature_map, equations = self._fitted[setting]
-        return feature_map, equations + NormalEquations.from_map(
-            feature_map.transform, space.held_X, self.held.columns, self.held.weights
-        )
+    def with_held_rows(self, setting: Setting) -> tuple[Any, RidgeEquations, float]:
+        """The fitted map of a finalist, what it needs of all rows, and the penalty for them."""
+        space, held = self._space(setting.scaling, setting.metric), self.held
+        feature_map, equations = self._fitted.pop(setting)
+        self._fitted.clear()
+        if setting.width is not None:
+            equations = equations + NormalEquations.from_map(
+                feature_map.transform, space.held_X, held.columns, held.weights
+            )
+            return feature_map, equations, setting.penalty * equations.weight
+        feature_map = self.new_map(setting, 0).fit(concat_rows([space.X, space.held_X]))
+        rows = feature_map.transform(cast(space.held_X, wide_dtype(space.held_X)))
+        return feature_map, equations.with_rows(rows, held.columns, held.weights), equations.alpha
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
         """The unfitted map of a setting for so many rows."""

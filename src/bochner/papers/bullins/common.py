@@ -53,6 +53,7 @@ NARROW_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 GAMMA = "gamma / median rule"
 SQUARED_HINGE = SquaredHingeClassifier()
 
+PAPERS_GAME = partial(MarginFourierFeatures, stop=None)  # played to its end, on all rows
 PICTURE_ROWS = 1000  # that are drawn, and that the game is played with
 RESOLUTION = 80  # points around the sphere, and across the plane
 
@@ -72,7 +73,7 @@ class Experiment:
     load: Callable[[str, int], LocalDataset]
     multiples: tuple[float, ...]
     widths: tuple[int, ...]
-    make_map: Callable[..., Any] = MarginFourierFeatures
+    make_map: Callable[..., Any] = PAPERS_GAME
     head: LinearHead = SQUARED_HINGE
     measure: str = "accuracy"
     quick_widths: tuple[int, ...] = (100,)

@@ -11,7 +11,6 @@ import numpy as np
 
 from bochner.data.local import LocalDataset
 from bochner.data.toys import windmill
-from bochner.margin.features import MarginFourierFeatures
 from bochner.papers.bullins import common
 from bochner.papers.bullins.common import OURS, RANDOM
 from bochner.papers.groups import Groups
@@ -44,7 +43,7 @@ EXPERIMENT = common.Experiment(
     name="windmill",
     load=_load,
     # the paper's own update
-    make_map=partial(MarginFourierFeatures, dual_update="gradient", damping=0.3),
+    make_map=partial(common.PAPERS_GAME, dual_update="gradient", damping=0.3),
     multiples=common.NARROW_MULTIPLES[3:],
     widths=(30, 100, 300, 1000),  # frequencies
     quick_widths=(30,),
@@ -124,7 +123,7 @@ def picture(task: str, seed: int) -> Figure:
 
     data = EXPERIMENT.load(task, seed)
     X, y = data.X_train[: common.PICTURE_ROWS], data.y_train[: common.PICTURE_ROWS]
-    game = MarginFourierFeatures(warm_start=True, random_state=seed)
+    game = common.PAPERS_GAME(warm_start=True, random_state=seed)
     panels: list[Panel] = []
     for n_frequencies in STAGES:
         before = game.frequencies_.shape[1] if panels else 0
