@@ -1,4 +1,4 @@
-"""The registry of methods: everything that the program must know of a way to make features.
+"""The registry of methods: everything that the program must know of a way to make a model.
 
 A new method is its file and one entry here. Nothing else in the package knows a method by its
 name: who needs to know something of one asks its entry.
@@ -21,6 +21,7 @@ from bochner.images.single_layer import make_network, one_layer
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
+from bochner.models.preparation import make_preparation, make_tree_preparation
 from bochner.nystroem.features import NystroemFeatures
 
 Task = Literal["classification", "regression"]
@@ -35,6 +36,7 @@ class Rows:
     n_columns: int
     task: str
     image_shape: tuple[int, int, int] | None = None
+    is_sparse: bool = False
 
 
 Reason = str | None
@@ -50,7 +52,9 @@ def _no_settings(*_: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to turn rows into features, as the program offers it.
+    """A way to make a model of rows, as the program offers it.
+
+    A feature map with a linear model on top, the exact kernel method, or a whole model.
 
     Attributes
     ----------
@@ -60,7 +64,20 @@ class Method:
         One line about it.
     make : callable or None
         Makes the unfitted map from `n_components`, `gamma`, `random_state`, for supervised ones
-        `target`, and the settings of `grid`. None for the exact kernel method, which has no map.
+        `target`, and the settings of `grid`. None for what has no map.
+    whole : callable or None
+        Makes an unfitted model that chooses its settings itself, from `task`, `n_rows`,
+        `balanced` and `random_state`. A method with neither is the exact kernel method.
+    prepare : callable
+        Makes the unfitted preparation of a whole model, from rows and their `image_shape`.
+    called : str
+        What sentences call a method without a width.
+    sparse : bool
+        Whether a whole model takes sparse rows.
+    simplest : bool
+        Whether it counts as narrower than every map.
+    only_compared : str or None
+        Why it is no method of ``fit``, where it is none.
     cost : int
         Its place among the methods by what a fit costs, the cheapest first.
     supervised : bool
@@ -88,6 +105,10 @@ class Method:
         Further settings for a number of columns of the rows and a width.
     settle : callable
         Settings that the fitted map found by itself on held-out rows, not to be looked for again.
+    trial_limits : mapping
+        The most that numbers of the map may be while others are chosen, where it is costly.
+    trial_width : int or None
+        The most columns that it has meanwhile.
     guarantee : str or None
         What is guaranteed of its kernel, a key of `bochner.compare.guarantees.KINDS`.
     patterns : {"found", "weighted", "patches"} or None
@@ -102,6 +123,12 @@ class Method:
     summary: str
     make: Callable[..., Any] | None
     cost: int
+    whole: Callable[..., Any] | None = None
+    prepare: Callable[..., Any] = make_preparation
+    called: str = ""
+    sparse: bool = True
+    simplest: bool = False
+    only_compared: str | None = None
     supervised: bool = False
     tasks: tuple[str, ...] = TASKS
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -114,6 +141,8 @@ class Method:
     limit: Callable[[int | None, Rows], Reason] = _always
     start: Callable[[int, int | None], dict[str, Any]] = _no_settings
     settle: Callable[[Any], dict[str, Any]] = _no_settings
+    trial_limits: Mapping[str, int] = field(default_factory=dict)
+    trial_width: int | None = None
     guarantee: str | None = None
     patterns: Literal["found", "weighted", "patches"] | None = None
     saved_types: tuple[str, ...] = ()
@@ -121,7 +150,17 @@ class Method:
     @property
     def exact(self) -> bool:
         """Whether it is the exact kernel method, which has no map and so no width."""
-        return self.make is None
+        return self.make is None and self.whole is None
+
+    @property
+    def has_width(self) -> bool:
+        """Whether it has a map, whose columns are counted."""
+        return self.make is not None
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether it is a kernel method; a whole model of others is there to compare with."""
+        return self.whole is None or not self.baseline
 
     def why_not(self, width: int | None, rows: Rows) -> Reason:
         """Why the method cannot be used with this width on such rows; None where it can."""
@@ -137,6 +176,8 @@ class Method:
                 f"{self.name} with {width} columns: its width must be even, a cosine and a sine "
                 "for each frequency"
             )
+        if not self.sparse and rows.is_sparse and rows.n_rows * rows.n_columns > MAX_DENSE:
+            return f"{self.name} would make {rows.n_columns} sparse columns dense"
         return self.limit(width, rows)
 
     def make_map(
@@ -175,13 +216,18 @@ class Method:
         return self.make(n_components=width, random_state=random_state, **settings)
 
 
-MAX_EXACT = {"classification": 10_000, "regression": 5000}  # training rows
+MAX_EXACT = 10_000  # training rows
+MAX_DENSE = 50_000_000  # numbers of sparse rows made dense
+KERNEL_MODEL_COLUMNS = 2048  # at most; fewer where there are few rows
+KERNEL_MODEL_SECONDS = 30.0  # that it may take, as one line among many
 MAX_ZONAL = 64  # columns that are worth a search each
 MAX_COVARIANCE = 1024  # columns: eigenvectors of more, for each gamma, outweigh all the rest
 LANDMARK_FREQUENCIES = 64
 MAX_LANDMARK_NUMBERS = 20_000_000  # in the frequencies of all landmarks, drawn many times
 N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
 MAX_DRAWN = 10_000_000
+TRIAL_CANDIDATES = 5000  # while gamma and the strength are chosen
+TRIAL_LANDMARKS = 128
 
 _BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
 _RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
@@ -190,12 +236,11 @@ _QUANTILES = (0.02, 0.1, 0.3)
 
 
 def _exact_limit(width: int | None, rows: Rows) -> Reason:
-    most = MAX_EXACT[rows.task]
-    if rows.n_rows <= most:
+    if rows.n_rows <= MAX_EXACT:
         return None
     return (
         "the exact kernel method: its time grows with the square of the training rows or faster, "
-        f"of which there are {rows.n_rows}; the most is {most} (--max-rows)"
+        f"of which there are {rows.n_rows}; the most is {MAX_EXACT} (--max-rows)"
     )
 
 
@@ -265,6 +310,52 @@ def _exponential(*, gamma: float | str, **parameters: Any) -> Any:
     return NystroemFeatures(kernel="exponential", gamma=own, **parameters)
 
 
+def _kernel_model(*, task: str, n_rows: int, balanced: bool, random_state: int) -> Any:
+    # late: they are made of what is registered here
+    from bochner.models.classifier import KernelClassifier
+    from bochner.models.regressor import KernelRegressor
+
+    width = min(KERNEL_MODEL_COLUMNS, max(64, 2 * (n_rows // 4)))
+    given: dict[str, Any] = {"time_budget": KERNEL_MODEL_SECONDS, "random_state": random_state}
+    if task == "regression":
+        return KernelRegressor(width, **given)
+    return KernelClassifier(width, class_weight="balanced" if balanced else None, **given)
+
+
+def _boosting(*, task: str, n_rows: int, balanced: bool, random_state: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    given: dict[str, Any] = {"categorical_features": "from_dtype", "random_state": random_state}
+    if task == "regression":
+        return HistGradientBoostingRegressor(**given)
+    weights = "balanced" if balanced else None
+    return HistGradientBoostingClassifier(class_weight=weights, **given)
+
+
+def _linear(*, task: str, n_rows: int, balanced: bool, random_state: int) -> Any:
+    from bochner.linear.heads import RidgeClassifier, RidgeRegressor
+
+    given: dict[str, Any] = {"C": "auto", "random_state": random_state}
+    if task == "regression":
+        return RidgeRegressor(**given)
+    return RidgeClassifier(class_weight="balanced" if balanced else None, **given)
+
+
+def _kernel_model_entry(name: str, task: str) -> Method:
+    return Method(
+        name,
+        "the whole model in one line: scaling, metric, kernel and map, all chosen",
+        None,
+        cost=5,
+        whole=_kernel_model,
+        prepare=partial(make_preparation, standardize=False),
+        called=name,
+        supervised=True,
+        tasks=(task,),
+        only_compared=f"{name} is what fit makes when it is given no method",
+    )
+
+
 _FOURIER_TYPES = ("bochner.fourier.features.FourierFeatures",)
 _POSTERIOR_TYPES = (
     "bochner.fourier.alignment.AlignmentSums",
@@ -307,6 +398,34 @@ _FOURIER_VARIANTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
+        _kernel_model_entry("KernelClassifier", "classification"),
+        _kernel_model_entry("KernelRegressor", "regression"),
+        Method(
+            "HistGradientBoosting",
+            "scikit-learn's gradient boosting of trees: no kernel",
+            None,
+            cost=4,
+            whole=_boosting,
+            prepare=make_tree_preparation,
+            called="gradient boosting (scikit-learn's HistGradientBoosting)",
+            supervised=True,
+            baseline=True,
+            sparse=False,
+            only_compared="HistGradientBoosting is scikit-learn's, and fit makes kernel models",
+        ),
+        Method(
+            "linear",
+            "a plain linear model of the columns: no kernel",
+            None,
+            cost=0,
+            whole=_linear,
+            called="a plain linear model",
+            supervised=True,
+            baseline=True,
+            sparse=False,
+            simplest=True,
+            only_compared="linear has no kernel, and fit makes kernel models",
+        ),
         Method(
             "MarginFourierFeatures",
             "frequencies at the peaks of the labels' Fourier potential",
@@ -343,6 +462,7 @@ METHODS: dict[str, Method] = {
             grid={"beta": _BETAS},
             even=True,
             start=_fewer_candidates,
+            trial_limits={"n_candidates": TRIAL_CANDIDATES},
             guarantee="alignment loss",
             patterns="weighted",
             saved_types=_POSTERIOR_TYPES,
@@ -357,6 +477,7 @@ METHODS: dict[str, Method] = {
             main=False,
             even=True,
             start=_fewer_candidates,
+            trial_limits={"n_candidates": TRIAL_CANDIDATES},
             guarantee="alignment loss",
             saved_types=_POSTERIOR_TYPES,
         ),
@@ -367,6 +488,7 @@ METHODS: dict[str, Method] = {
             cost=6,
             supervised=True,
             grid={"beta": _LANDMARK_BETAS},
+            trial_width=TRIAL_LANDMARKS,
             limit=_landmark_limit,
             saved_types=_LANDMARK_TYPES,
         ),
@@ -461,6 +583,7 @@ METHODS: dict[str, Method] = {
             "the exact kernel method: a support vector machine or kernel ridge regression",
             None,
             cost=10,
+            called="the exact kernel method",
             baseline=True,
             limit=_exact_limit,
         ),

@@ -3,17 +3,20 @@
 Gamma, the strength of a posterior, and the `C` of the head. Test rows are no part of this module,
 and a map that learns does not see the rows that its settings are chosen on: a penalty chosen on
 rows that the features were fitted to would be too weak. Each setting is searched in turn, from a
-common start, along a short list of values, with the others at the best so far; for every
-candidate the path of `C` is followed until two values do worse. What was chosen is then fitted
-again on all rows. So is a metric: learned without the held-out rows first, then with all.
+common start, along a short list of values, with the others at the best so far: on a part of the
+rows, and with ridge regression, whose penalties all come from one set of sums. Then the path of
+`C` of the head is followed once, with all training rows, until two values do worse. What was
+chosen is fitted again on all rows. So is a metric: learned without the held-out rows first, then
+with all.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -37,12 +40,14 @@ from bochner.models.pipelines import (
     make_exact,
     make_head,
     make_metric,
+    make_whole,
     scale_rule,
 )
 
 GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the scale rule
 EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all looked at
-CHOOSING_ROWS = 4000  # training rows that settings are chosen with; `C` with all
+CHOOSING_ROWS = 2500  # training rows that settings are chosen with; `C` with all
+_JUDGES = 1000  # of them, held out: more than a quarter, as they cost least
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -79,26 +84,25 @@ class Problem:
     device: str = "cpu"
     image_shape: tuple[int, int, int] | None = None
     metric: str | None = None
-    _metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
+    metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
 
-    def head(self) -> LinearHead:
-        """The unfitted linear model that is put on a map."""
-        return make_head(
-            self.task, count_classes(self.y, self.task), balanced=self.measure.balanced
-        )
+    def head(self, *, squares: bool = False) -> LinearHead:
+        """The unfitted linear model that is put on a map; with `squares` least squares."""
+        n_classes = count_classes(self.y, self.task)
+        return make_head(self.task, n_classes, balanced=self.measure.balanced, squares=squares)
 
     def learn_metric(self, rows: NDArray[np.intp] | None = None) -> LearnedMetric:
         """The metric of some rows, or of all."""
         if self.metric is None:
             return LearnedMetric()
         key = b"" if rows is None else rows.tobytes()
-        if key not in self._metrics:
+        if key not in self.metrics:
             X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
             start = time.perf_counter()
             metric = make_metric(self.metric, self.task, self.seed)
             metric.fit(on_device(X, self.device), y)
-            self._metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
-        return self._metrics[key]
+            self.metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
+        return self.metrics[key]
 
     def rows_for(self, method: Method, X: Any) -> Any:
         """Rows on the device, except for scikit-learn's own methods."""
@@ -110,13 +114,15 @@ class Chosen:
     """What did best on held-out rows: settings of the map with its `gamma`, and the penalty.
 
     `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
-    measure on the held-out rows, the best of all that were tried, hence optimistic.
+    measure on the held-out rows, the best of all that were tried, hence optimistic. `complete`
+    makes the map of all rows out of the one that was judged, where that is less work than a fit.
     """
 
     settings: dict[str, Any]
     Cs: Callable[[int], float]
     judged: float
     score: float
+    complete: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -163,9 +169,39 @@ def learn(method: str, width: int | None, problem: Problem) -> FittedModel:
     `width` is the number of columns of the map; None for the exact kernel method.
     """
     found = find_method(method)
+    before = sum(metric.seconds for metric in problem.metrics.values())
+    start = time.perf_counter()
     chosen = choose(found, width, problem)
     settings = {**chosen.settings, "C": chosen.Cs(len(problem.y))}
-    return fit(found, width, problem, settings, chosen.score)
+    model = fit(found, width, problem, settings, chosen.score, chosen.complete)
+    return replace(model, seconds=before + time.perf_counter() - start)
+
+
+def learn_whole(method: Method, X: Any, problem: Problem) -> FittedModel:
+    """Fit a method that is a whole model, on rows as they are in a file.
+
+    They are those of the `problem`, which has them prepared. The fitted model takes such rows.
+    """
+    start = time.perf_counter()
+    pipeline = make_whole(
+        method,
+        X,
+        problem.task,
+        balanced=problem.measure.balanced,
+        random_state=problem.seed,
+        image_shape=problem.image_shape,
+    )
+    with _quiet():
+        pipeline.fit(X, problem.y)
+    chosen = getattr(pipeline[-1], "chosen_", {})
+    results = ("score", "seconds", "n_rows")
+    settings = {name: value for name, value in chosen.items() if name not in results}
+    seconds = time.perf_counter() - start
+    return FittedModel(None, pipeline, _as_they_are, seconds, settings, chosen.get("score", 0.0))
+
+
+def _as_they_are(X: Any) -> Any:
+    return X
 
 
 def fit(
@@ -174,18 +210,17 @@ def fit(
     problem: Problem,
     settings: Mapping[str, Any],
     score: float = float("nan"),
+    complete: Callable[[], Any] | None = None,
 ) -> FittedModel:
     """Fit the map and the head with given settings on all rows.
 
-    `score` is what held-out rows gave for them.
+    `score` is what held-out rows gave for them; `complete` makes the fitted map, where there is
+    a shorter way.
     """
     check_metric(method, problem.metric)
     y, given = problem.y, dict(settings)
     C = given.pop("C")
-    with warnings.catch_warnings():
-        # Widths that cut a shell of eigenvalues, searches that stop early: what they are worth
-        # is measured.
-        warnings.simplefilter("ignore")
+    with _quiet():
         metric = problem.learn_metric()
         X = metric(problem.X)
         start = time.perf_counter()
@@ -195,12 +230,26 @@ def fit(
             head.fit(X, y)
         else:
             rows = problem.rows_for(method, X)
-            feature_map = _new_map(method, width, problem, given).fit(rows, y)
+            if complete is not None:
+                feature_map = complete()
+            else:
+                feature_map = _new_map(method, width, problem, given).fit(rows, y)
             head = problem.head().set_params(C=C)
             head.fit(to_numpy(feature_map.transform(rows)), y)
         seconds = time.perf_counter() - start + metric.seconds
     place = partial(problem.rows_for, method)
     return FittedModel(feature_map, head, place, seconds, dict(settings), score, metric)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings: widths that cut a shell of eigenvalues, searches that stop early.
+
+    What they are worth is measured.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
@@ -215,46 +264,139 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
     for name, values in method.grid.items():
         settings[name] = values[len(values) // 2]
         lists[name] = values
-    trial = _Trial(method, width, problem, CHOOSING_ROWS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as in fit
-        for name, values in lists.items():
+    with _quiet():
+        if method.exact:
+            return _search(_ExactTrial(method, width, problem, CHOOSING_ROWS), settings, lists)
+        last = _Trial(method, width, problem)
+        if lists:
+            trial = _SettingTrial(method, width, problem, CHOOSING_ROWS)
+            found = _search(trial, trial.cheaper(settings), lists).settings
+            settings.update({name: found[name] for name in lists})
+            if trial.is_whole:
+                last.maps = trial.maps
+        return last(settings)
 
-            def judge(value: float, name: str = name) -> float:
-                return trial({**settings, name: value}).judged
 
-            settings[name] = search_along(values, settings[name], judge)
-        best = trial(settings)
-        if not method.exact and trial.uses_fewer_rows:
-            # The penalty with all training rows, for the settings chosen with fewer.
-            best = _Trial(method, width, problem, None)(best.settings)
-    return best
+def _search(
+    trial: _Trial, settings: dict[str, Any], lists: Mapping[str, tuple[float, ...]]
+) -> Chosen:
+    """One setting after the other, from its start along its list."""
+    for name, values in lists.items():
+
+        def judge(value: float, name: str = name) -> float:
+            return trial({**settings, name: value}).judged
+
+        settings[name] = search_along(values, settings[name], judge)
+    return trial(settings)
 
 
 class _Trial:
     """Candidates fitted on some training rows and judged on others, each once."""
 
     def __init__(
-        self, method: Method, width: int | None, problem: Problem, max_rows: int | None
+        self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
     ) -> None:
         self.method, self.width, self.problem = method, width, problem
         X, y = problem.X, problem.y
-        self.uses_fewer_rows = max_rows is not None and len(y) > max_rows
-        kept, held = hold_out(y, problem.seed, classes=problem.measure.classes, max_rows=max_rows)
+        fewer = max_rows is not None and len(y) > max_rows
+        kept, held = hold_out(
+            y,
+            problem.seed,
+            classes=problem.measure.classes,
+            n_held=min(_JUDGES, max_rows // 2) if fewer and max_rows else None,
+            max_rows=max_rows,
+        )
         self.y, self.held_y = y[kept], y[held]
         metric = problem.learn_metric(kept)
         self.X, self.held_X = (problem.rows_for(method, metric(X[rows])) for rows in (kept, held))
+        self.maps: dict[tuple[Any, ...], Any] = {}
         self._found: dict[tuple[Any, ...], Chosen] = {}
-        self._by_gamma: dict[float, Any] = {}
 
     def __call__(self, settings: Mapping[str, Any]) -> Chosen:
-        key = tuple(sorted(settings.items()))
+        key = _key(settings)
         if key not in self._found:
-            judge = self._exact if self.method.exact else self._map
-            self._found[key] = judge(dict(settings))
+            self._found[key] = self._judge(dict(settings))
         return self._found[key]
 
-    def _exact(self, settings: dict[str, Any]) -> Chosen:
+    def head(self) -> LinearHead:
+        return self.problem.head()
+
+    def _judge(self, settings: dict[str, Any]) -> Chosen:
+        head, key = self.head(), _key(settings)
+        if key not in self.maps:
+            self.maps[key] = self._fitted(settings)
+        feature_map = self.maps[key]
+        rows = self.X, self.y, self.held_X, self.held_y
+        choice = _judge(feature_map, head, *rows, self.problem.measure)
+        return Chosen(
+            {**settings, **self.method.settle(feature_map)},
+            lambda n_rows: head.default_Cs(n_rows)[choice.position],
+            choice.judged,
+            choice.score,
+            partial(self._completed, feature_map) if self._can_complete(feature_map) else None,
+        )
+
+    def _fitted(self, settings: dict[str, Any]) -> Any:
+        return _new_map(self.method, self.width, self.problem, settings).fit(self.X, self.y)
+
+    def _can_complete(self, feature_map: Any) -> bool:
+        """Whether the held-out rows can be learned from as well: not after a metric of others."""
+        return (
+            hasattr(feature_map, "partial_fit")
+            and self.problem.metric is None
+            and self.problem.measure.classes
+            and len(np.unique(self.y)) == len(np.unique(self.problem.y))
+        )
+
+    def _completed(self, feature_map: Any) -> Any:
+        return feature_map.partial_fit(self.held_X, self.held_y)
+
+
+class _SettingTrial(_Trial):
+    """Of settings of a map: with ridge regression, and where that is costly a smaller map."""
+
+    def __init__(
+        self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
+    ) -> None:
+        self.is_narrower = bool(width and method.trial_width and width > method.trial_width)
+        if self.is_narrower:
+            width = method.trial_width
+        super().__init__(method, width, problem, max_rows)
+        self._by_gamma: dict[float, Any] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are the rows and the maps that the penalty is chosen with."""
+        fewer_rows = len(self.problem.y) > len(self.y) + len(self.held_y)
+        return not (fewer_rows or self.is_narrower or self.method.trial_limits)
+
+    def cheaper(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings with the limits that hold for trials."""
+        limits = self.method.trial_limits.items()
+        return {**settings, **{name: min(most, settings.get(name, most)) for name, most in limits}}
+
+    def head(self) -> LinearHead:
+        return self.problem.head(squares=True)
+
+    def _fitted(self, settings: dict[str, Any]) -> Any:
+        unfitted = _new_map(self.method, self.width, self.problem, settings)
+        if not self.method.grid or not hasattr(unfitted, "with_posterior"):
+            return super()._fitted(settings)
+        # The losses of the candidates do not depend on the posterior.
+        gamma = settings["gamma"]
+        if gamma not in self._by_gamma:
+            self._by_gamma[gamma] = super()._fitted(settings)
+        changes = {name: settings[name] for name in self.method.grid}
+        return self._by_gamma[gamma].with_posterior(**changes)
+
+    def _can_complete(self, feature_map: Any) -> bool:
+        return False
+
+
+class _ExactTrial(_Trial):
+    """Of the exact kernel method."""
+
+    def _judge(self, settings: dict[str, Any]) -> Chosen:
         measure = self.problem.measure
         scores: dict[float, float] = {}
 
@@ -267,28 +409,9 @@ class _Trial:
         C = search_along(EXACT_CS, EXACT_CS[len(EXACT_CS) // 2], score)
         return Chosen(settings, lambda n_rows: C, scores[C], scores[C])
 
-    def _map(self, settings: dict[str, Any]) -> Chosen:
-        head, feature_map = self.problem.head(), self._fitted(settings)
-        rows = self.X, self.y, self.held_X, self.held_y
-        choice = _judge(feature_map, head, *rows, self.problem.measure)
-        settings = {**settings, **self.method.settle(feature_map)}
-        return Chosen(
-            settings,
-            lambda n_rows: head.default_Cs(n_rows)[choice.position],
-            choice.judged,
-            choice.score,
-        )
 
-    def _fitted(self, settings: dict[str, Any]) -> Any:
-        feature_map = _new_map(self.method, self.width, self.problem, settings)
-        if not self.method.grid or not hasattr(feature_map, "with_posterior"):
-            return feature_map.fit(self.X, self.y)
-        # The losses of the candidates do not depend on the posterior.
-        gamma = settings["gamma"]
-        if gamma not in self._by_gamma:
-            self._by_gamma[gamma] = feature_map.fit(self.X, self.y)
-        changes = {name: settings[name] for name in self.method.grid}
-        return self._by_gamma[gamma].with_posterior(**changes)
+def _key(settings: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(sorted(settings.items()))
 
 
 def _new_map(
