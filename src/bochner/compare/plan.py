@@ -22,7 +22,7 @@ from bochner.records.cells import Cell, Result
 
 METRIC = "metric"  # the setting of a cell that has one: its mode
 TEST = 0.25  # of the rows
-FAR_BEHIND = 3.0  # standard errors of a difference
+FAR_BEHIND = 2.0  # standard errors of a difference, as if of different rows
 _VERSION = 5  # of what a cell means: a change makes those on file stale
 
 _Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
@@ -97,8 +97,8 @@ def _takes_metric(method: str) -> bool:
 def far_behind(results: Sequence[Result]) -> set[_Line]:
     """Lines that need no other split: on the first the best is ahead by far more than the noise.
 
-    That is three standard errors of the difference, as if of different test rows; on the same
-    rows it is less, so that nothing close is among them. Empty unless the best is known.
+    That is two standard errors of a difference on different test rows; on the same rows, where
+    lines err together, it is more of them. Empty unless the best is known.
     """
     first = [one for one in results if one.cell.seed == 0]
     if not first:
