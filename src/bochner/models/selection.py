@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,104 +25,41 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from bochner.engine.places import on_device, to_numpy
+from bochner.engine.places import to_numpy
 from bochner.linear.base import LinearHead
-from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
+from bochner.linear.penalty import PATIENCE
 from bochner.linear.scoring import Measure
-from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
-from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.folding import fold
-from bochner.models.methods import Method, find_method
-from bochner.models.pipelines import (
-    check_metric,
-    count_classes,
-    make_exact,
-    make_head,
-    make_metric,
-    make_whole,
-    scale_rule,
+from bochner.models.method import Method
+from bochner.models.methods import find_method
+from bochner.models.pipelines import check_metric, make_exact, make_whole, scale_rule
+from bochner.models.problem import NO_METRIC, LearnedMetric, Problem
+from bochner.models.trials import (
+    Chosen,
+    ExactTrial,
+    SettingTrial,
+    Trial,
+    judge_map,
+    new_map,
+    search,
 )
 
+__all__ = [
+    "Chosen",
+    "FittedModel",
+    "Problem",
+    "choose",
+    "choose_map",
+    "fit",
+    "learn",
+    "learn_whole",
+]
+
 GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the scale rule
-EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all looked at
 CHOOSING_ROWS = 2500  # training rows that settings are chosen with; `C` with all
-_JUDGES = 1000  # of them, held out: more than a quarter, as they cost least
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-
-@dataclass(frozen=True)
-class LearnedMetric:
-    """A fitted metric, and the seconds that it took; None does nothing to rows."""
-
-    fitted: GradientMetric | None = None
-    seconds: float = 0.0
-
-    def __call__(self, X: Any) -> Any:
-        """Rows as the map is to see them."""
-        return X if self.fitted is None else self.fitted.transform(X)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Prepared training rows, labels, and what is learned from them.
-
-    `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
-    None is chosen among multiples of the scale rule. The maps of this package work on `device`:
-    ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
-    channels, where rows are images. `metric` is the mode of a metric that is learned before any
-    map, once for all methods that share the problem; None is no metric.
-    """
-
-    X: Any
-    y: NDArray[Any]
-    task: str
-    measure: Measure
-    seed: int = 0
-    gamma: float | None = None
-    device: str = "cpu"
-    image_shape: tuple[int, int, int] | None = None
-    metric: str | None = None
-    metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
-
-    def head(self, *, squares: bool = False) -> LinearHead:
-        """The unfitted linear model that is put on a map; with `squares` least squares."""
-        n_classes = count_classes(self.y, self.task)
-        return make_head(self.task, n_classes, balanced=self.measure.balanced, squares=squares)
-
-    def learn_metric(self, rows: NDArray[np.intp] | None = None) -> LearnedMetric:
-        """The metric of some rows, or of all."""
-        if self.metric is None:
-            return LearnedMetric()
-        key = b"" if rows is None else rows.tobytes()
-        if key not in self.metrics:
-            X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
-            start = time.perf_counter()
-            metric = make_metric(self.metric, self.task, self.seed)
-            metric.fit(on_device(X, self.device), y)
-            self.metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
-        return self.metrics[key]
-
-    def rows_for(self, method: Method, X: Any) -> Any:
-        """Rows on the device, except for scikit-learn's own methods."""
-        return X if method.baseline else on_device(X, self.device)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What did best on held-out rows: settings of the map with its `gamma`, and the penalty.
-
-    `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
-    measure on the held-out rows, the best of all that were tried, hence optimistic. `complete`
-    makes the map of all rows out of the one that was judged, where that is less work than a fit.
-    """
-
-    settings: dict[str, Any]
-    Cs: Callable[[int], float]
-    judged: float
-    score: float
-    complete: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +72,7 @@ class FittedModel:
     seconds: float
     settings: dict[str, Any]
     score: float
-    metric: LearnedMetric = LearnedMetric()
+    metric: LearnedMetric = NO_METRIC
 
     @property
     def C(self) -> float:
@@ -233,7 +170,7 @@ def fit(
             if complete is not None:
                 feature_map = complete()
             else:
-                feature_map = _new_map(method, width, problem, given).fit(rows, y)
+                feature_map = new_map(method, width, problem, given).fit(rows, y)
             head = problem.head().set_params(C=C)
             head.fit(to_numpy(feature_map.transform(rows)), y)
         seconds = time.perf_counter() - start + metric.seconds
@@ -266,179 +203,15 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
         lists[name] = values
     with _quiet():
         if method.exact:
-            return _search(_ExactTrial(method, width, problem, CHOOSING_ROWS), settings, lists)
-        last = _Trial(method, width, problem)
+            return search(ExactTrial(method, width, problem, CHOOSING_ROWS), settings, lists)
+        last = Trial(method, width, problem)
         if lists:
-            trial = _SettingTrial(method, width, problem, CHOOSING_ROWS)
-            found = _search(trial, trial.cheaper(settings), lists).settings
+            trial = SettingTrial(method, width, problem, CHOOSING_ROWS)
+            found = search(trial, trial.cheaper(settings), lists).settings
             settings.update({name: found[name] for name in lists})
             if trial.is_whole:
                 last.maps = trial.maps
         return last(settings)
-
-
-def _search(
-    trial: _Trial, settings: dict[str, Any], lists: Mapping[str, tuple[float, ...]]
-) -> Chosen:
-    """One setting after the other, from its start along its list."""
-    for name, values in lists.items():
-
-        def judge(value: float, name: str = name) -> float:
-            return trial({**settings, name: value}).judged
-
-        settings[name] = search_along(values, settings[name], judge)
-    return trial(settings)
-
-
-class _Trial:
-    """Candidates fitted on some training rows and judged on others, each once."""
-
-    def __init__(
-        self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
-    ) -> None:
-        self.method, self.width, self.problem = method, width, problem
-        X, y = problem.X, problem.y
-        fewer = max_rows is not None and len(y) > max_rows
-        kept, held = hold_out(
-            y,
-            problem.seed,
-            classes=problem.measure.classes,
-            n_held=min(_JUDGES, max_rows // 2) if fewer and max_rows else None,
-            max_rows=max_rows,
-        )
-        self.y, self.held_y = y[kept], y[held]
-        metric = problem.learn_metric(kept)
-        self.X, self.held_X = (problem.rows_for(method, metric(X[rows])) for rows in (kept, held))
-        self.maps: dict[tuple[Any, ...], Any] = {}
-        self._found: dict[tuple[Any, ...], Chosen] = {}
-
-    def __call__(self, settings: Mapping[str, Any]) -> Chosen:
-        key = _key(settings)
-        if key not in self._found:
-            self._found[key] = self._judge(dict(settings))
-        return self._found[key]
-
-    def head(self) -> LinearHead:
-        return self.problem.head()
-
-    def _judge(self, settings: dict[str, Any]) -> Chosen:
-        head, key = self.head(), _key(settings)
-        if key not in self.maps:
-            self.maps[key] = self._fitted(settings)
-        feature_map = self.maps[key]
-        rows = self.X, self.y, self.held_X, self.held_y
-        choice = _judge(feature_map, head, *rows, self.problem.measure)
-        return Chosen(
-            {**settings, **self.method.settle(feature_map)},
-            lambda n_rows: head.default_Cs(n_rows)[choice.position],
-            choice.judged,
-            choice.score,
-            partial(self._completed, feature_map) if self._can_complete(feature_map) else None,
-        )
-
-    def _fitted(self, settings: dict[str, Any]) -> Any:
-        return _new_map(self.method, self.width, self.problem, settings).fit(self.X, self.y)
-
-    def _can_complete(self, feature_map: Any) -> bool:
-        """Whether the held-out rows can be learned from as well: not after a metric of others."""
-        return (
-            hasattr(feature_map, "partial_fit")
-            and self.problem.metric is None
-            and self.problem.measure.classes
-            and len(np.unique(self.y)) == len(np.unique(self.problem.y))
-        )
-
-    def _completed(self, feature_map: Any) -> Any:
-        return feature_map.partial_fit(self.held_X, self.held_y)
-
-
-class _SettingTrial(_Trial):
-    """Of settings of a map: with ridge regression, and where that is costly a smaller map."""
-
-    def __init__(
-        self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
-    ) -> None:
-        self.is_narrower = bool(width and method.trial_width and width > method.trial_width)
-        if self.is_narrower:
-            width = method.trial_width
-        super().__init__(method, width, problem, max_rows)
-        self._by_gamma: dict[float, Any] = {}
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether these are the rows and the maps that the penalty is chosen with."""
-        fewer_rows = len(self.problem.y) > len(self.y) + len(self.held_y)
-        return not (fewer_rows or self.is_narrower or self.method.trial_limits)
-
-    def cheaper(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings with the limits that hold for trials."""
-        limits = self.method.trial_limits.items()
-        return {**settings, **{name: min(most, settings.get(name, most)) for name, most in limits}}
-
-    def head(self) -> LinearHead:
-        return self.problem.head(squares=True)
-
-    def _fitted(self, settings: dict[str, Any]) -> Any:
-        unfitted = _new_map(self.method, self.width, self.problem, settings)
-        if not self.method.grid or not hasattr(unfitted, "with_posterior"):
-            return super()._fitted(settings)
-        # The losses of the candidates do not depend on the posterior.
-        gamma = settings["gamma"]
-        if gamma not in self._by_gamma:
-            self._by_gamma[gamma] = super()._fitted(settings)
-        changes = {name: settings[name] for name in self.method.grid}
-        return self._by_gamma[gamma].with_posterior(**changes)
-
-    def _can_complete(self, feature_map: Any) -> bool:
-        return False
-
-
-class _ExactTrial(_Trial):
-    """Of the exact kernel method."""
-
-    def _judge(self, settings: dict[str, Any]) -> Chosen:
-        measure = self.problem.measure
-        scores: dict[float, float] = {}
-
-        def score(C: float) -> float:
-            exact = make_exact(self.problem.task, C=C, balanced=measure.balanced, **settings)
-            exact.fit(self.X, self.y)
-            scores[C] = measure.score(self.held_y, exact.predict(self.held_X))
-            return scores[C]
-
-        C = search_along(EXACT_CS, EXACT_CS[len(EXACT_CS) // 2], score)
-        return Chosen(settings, lambda n_rows: C, scores[C], scores[C])
-
-
-def _key(settings: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(sorted(settings.items()))
-
-
-def _new_map(
-    method: Method, width: int | None, problem: Problem, settings: Mapping[str, Any]
-) -> Any:
-    return method.make_map(
-        width=width,
-        task=problem.task,
-        random_state=problem.seed,
-        image_shape=problem.image_shape,
-        **settings,
-    )
-
-
-def _judge(
-    feature_map: Any,
-    head: LinearHead,
-    X: Any,
-    y: NDArray[Any],
-    held_X: Any,
-    held_y: NDArray[Any],
-    measure: Measure,
-    patience: int | None = PATIENCE,
-) -> PenaltyChoice:
-    """The best penalty on held-out rows for a fitted map."""
-    features, held = (to_numpy(feature_map.transform(rows)) for rows in (X, held_X))
-    return choose_penalty(head, features, y, held, held_y, measure, patience=patience)
 
 
 def choose_map(
@@ -526,7 +299,7 @@ def _best_candidate(
         for kept, held in splits:
             feature_map = make().fit(X[kept], y[kept])
             rows = X[kept], y[kept], X[held], y[held]
-            paths.append(_judge(feature_map, head, *rows, measure, patience).scores)
+            paths.append(judge_map(feature_map, head, *rows, measure, patience).scores)
         means = np.mean(paths, axis=0)
         position = int(np.argmax(means))
         if best is None or means[position] > best[2]:

@@ -46,7 +46,9 @@ def draw_plane(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, An
     values = model.predict(split.prepared(cell, grid))
     if table.task == "classification":
         values = np.searchsorted(np.unique(table.y), values)
-    picture = {"values": np.asarray(values).reshape(RESOLUTION, RESOLUTION).round(6).tolist()}
+    picture: dict[str, Any] = {
+        "values": np.asarray(values).reshape(RESOLUTION, RESOLUTION).round(6).tolist()
+    }
     if METHODS[cell.method].patterns == "found" and cell.setting(METRIC) is None:
         picture["potential"] = _potential(model, split.problem, table.task)
     return picture
@@ -101,7 +103,7 @@ def _drawn(result: Result) -> dict[str, Any]:
 def _points(table: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The rows as points, and which of them have both numbers."""
     points = np.asarray(table.X, dtype=np.float64)
-    return points, np.isfinite(points).all(axis=1)
+    return points, np.asarray(np.isfinite(points).all(axis=1))
 
 
 def _axes(table: Any) -> list[NDArray[np.float64]]:
