@@ -11,6 +11,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
+from bochner.models import methods
 from bochner.models.methods import METHODS, Rows, find_method
 from bochner.models.pipelines import make_head, make_model, scale_rule
 from bochner.models.preparation import PixelScaler, make_tree_preparation
@@ -172,7 +173,7 @@ def test_mistakes(wine):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_why_it_cannot_be_used(name):
+def test_a_method_says_why_it_cannot_be_used(name, monkeypatch):
     method = METHODS[name]
     task = method.tasks[0]
     rows = Rows(100, 5, task, (8, 8, 1))
@@ -185,6 +186,7 @@ def test_a_method_says_why_it_cannot_be_used(name):
     if method.images:
         assert "is for images" in method.why_not(64, Rows(100, 5, "classification"))
     if method.exact:
+        monkeypatch.setattr(methods, "memory_limit", lambda: None)
         for kind in method.tasks:
             assert "the most is 10000" in method.why_not(None, replace(huge, task=kind))
     if not method.sparse:
@@ -195,6 +197,15 @@ def test_a_method_says_why_it_cannot_be_used(name):
     for given in (huge, few):
         reason = method.why_not(width, given)
         assert reason is None or reason.startswith((name.partition(",")[0], "the exact"))
+
+
+def test_exact_regression_needs_memory_for_its_matrices(monkeypatch):
+    rows = Rows(8000, 5, "regression")
+    monkeypatch.setattr(methods, "memory_limit", lambda: 10**10)
+    assert METHODS[EXACT].why_not(None, rows) is None
+    monkeypatch.setattr(methods, "memory_limit", lambda: 4 * 10**9)
+    assert "8000 training rows would take 1 GB" in METHODS[EXACT].why_not(None, rows)
+    assert METHODS[EXACT].why_not(None, replace(rows, task="classification")) is None
 
 
 def test_costs_put_scikit_learn_first_and_the_exact_method_last():

@@ -22,6 +22,7 @@ from bochner.mercer.features import MercerFeatures
 from bochner.models.method import TASKS, Method, Reason, Rows, Task
 from bochner.models.preparation import make_preparation, make_tree_preparation
 from bochner.nystroem.features import NystroemFeatures
+from bochner.records.memory import memory_limit
 
 __all__ = ["METHODS", "TASKS", "Method", "Rows", "Task", "find_method"]
 
@@ -44,6 +45,13 @@ _QUANTILES = (0.02, 0.1, 0.3)
 
 
 def _exact_limit(width: int | None, rows: Rows) -> Reason:
+    matrices = 16 * rows.n_rows**2  # the kernel of all rows, and its factor, of ridge regression
+    memory = memory_limit()
+    if rows.task == "regression" and memory is not None and matrices > memory / 4:
+        return (
+            f"the exact kernel method: its matrices for {rows.n_rows} training rows would take "
+            f"{matrices / 1e9:.2g} GB (--max-rows)"
+        )
     if rows.n_rows <= MAX_EXACT:
         return None
     return (
