@@ -11,7 +11,7 @@ from bochner.compare.measure import make_split
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
-from bochner.models import selection
+from bochner.models import selection, trials
 from bochner.models.methods import METHODS
 from bochner.models.selection import Problem, choose, choose_map, fit, learn, learn_whole
 from tests.compare.cells import EXACT
@@ -218,3 +218,19 @@ def test_a_whole_model_is_learned_from_rows_as_they_are(two):
     model = learn_whole(entry, split.raw[0], split.problem)
     assert {"kernel", "scaling", "penalty"} <= set(model.settings)
     assert two.measure.score(split.y_test, model.predict(split.raw[1])) > 0.8
+
+
+def test_what_was_tried_is_not_tried_again(wine, two, monkeypatch):
+    """With all rows and least squares the choice of settings is that of the penalty too."""
+    judged = []
+    original = trials.judge_map
+    monkeypatch.setattr(
+        trials, "judge_map", lambda *a: judged.append(type(a[1]).__name__) or original(*a)
+    )
+    for setup, heads in ((wine, set()), (two, {"SquaredHingeClassifier"})):
+        judged.clear()
+        learn("FourierFeatures", 16, make_split(setup, 0).problem)
+        n_gammas = judged.count("RidgeClassifier")
+        assert 3 <= n_gammas <= 7
+        assert set(judged[n_gammas:]) == heads
+        assert len(judged) == n_gammas + len(heads)

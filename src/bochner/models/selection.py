@@ -210,7 +210,7 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
             found = search(trial, trial.cheaper(settings), lists).settings
             settings.update({name: found[name] for name in lists})
             if trial.is_whole:
-                last.maps = trial.maps
+                last.take_over(trial)
         return last(settings)
 
 
