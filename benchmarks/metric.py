@@ -51,7 +51,7 @@ TASKS: Mapping[str, Callable[[int], Task]] = {
 class RidgeProblem(Problem):
     """With the same head for any number of classes."""
 
-    def head(self) -> LinearHead:
+    def head(self, *, squares: bool = True) -> LinearHead:
         return RidgeClassifier() if self.measure.classes else RidgeRegressor()
 
 

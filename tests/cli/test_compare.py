@@ -22,6 +22,7 @@ from bochner.cli.app import app
 from bochner.cli.console import console
 from bochner.records.cells import Notebook
 
+DIGITS, WINE = (f"bochner-results/{name}" for name in ("digits", "wine"))
 QUICK = ("--widths", "8", "--seeds", "1", "--jobs", "1")
 FAST = ("--method", "FourierFeatures", "--method", "MercerFeatures", *QUICK)
 
@@ -67,6 +68,9 @@ def test_bundled_data(compare, tmp_path):
     assert document["kind"] == "comparison"
     assert len(document["cells"]) == len(cells_of(folder))
     assert not document["interrupted"]
+    names = [summary["method"] for summary in document["summaries"]]
+    assert names[:3] == ["KernelClassifier", "HistGradientBoosting", "linear"]
+    assert (folder / "page.html").stat().st_size < 1_000_000
 
 
 def test_without_and_with_a_metric(compare, tmp_path, quick_metric):
@@ -325,12 +329,35 @@ def test_a_folder_that_cannot_be_written_to(compare, tmp_path, monkeypatch):
 def test_time_budget(compare, tmp_path):
     result = compare("iris", *QUICK, "--time-budget", "0")
     assert result.exit_code == 2
-    assert "10 of 10 cells, as the time budget was spent" in result.stdout
+    assert "13 of 13 cells, as the time budget was spent" in result.stdout
     assert compare("iris", *FAST).exit_code == 0
     result = compare("iris", *QUICK, "--time-budget", "0")
     assert result.exit_code == 0
-    assert "8 of 10 cells, as the time budget was spent" in result.stdout
+    assert "11 of 13 cells, as the time budget was spent" in result.stdout
     assert "MercerFeatures" in result.stdout
+
+
+def test_the_best_map_is_widened_while_the_time_lasts(compare, tmp_path):
+    given = ("digits", "--method", "FourierFeatures", "--widths", "4,8", "--max-rows", "400")
+    given += ("--seeds", "2", "--jobs", "1")
+    result = compare(*given)
+    assert "still gets better with the width" in " ".join(result.stdout.split())
+    assert {cell["cell"]["width"] for cell in cells_of(tmp_path / DIGITS)} == {4, 8}
+    result = compare(*given, "--time-budget", "20")
+    widths = {cell["cell"]["width"] for cell in cells_of(tmp_path / DIGITS)}
+    assert {4, 8, 16} < widths
+    assert "still gets better" not in result.stdout or "spent" in result.stdout
+
+
+def test_what_is_far_behind_is_measured_once_unless_asked(compare, tmp_path):
+    given = ("wine", "--method", "FourierFeatures", "--widths", "2,60", "--jobs", "1")
+    result = compare(*given, "--seeds", "2")
+    assert "further splits of 1 line, far behind on the first" in " ".join(result.stdout.split())
+    found = [(cell["cell"]["width"], cell["cell"]["seed"]) for cell in cells_of(tmp_path / WINE)]
+    assert found == [(2, 0), (60, 0), (60, 1)]
+    result = compare(*given, "--seeds", "2", "--every-split")
+    assert "further splits" not in result.stdout
+    assert len(cells_of(tmp_path / WINE)) == 4
 
 
 @pytest.mark.parametrize(

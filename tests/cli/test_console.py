@@ -45,3 +45,14 @@ def test_special_files_need_no_force(tmp_path):
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
         console.check_free(tmp_path / "pipe", force=False)
+
+
+def test_progress_in_a_file_is_a_line_every_few_seconds(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    with console.ProgressLine(4) as progress:
+        for done, seconds in ((1, 2.0), (2, 6.0), (3, 7.0)):
+            now[0] = seconds
+            progress.begin("something")
+            progress.done(done, 4, "about 3 s left")
+    assert capsys.readouterr().out.splitlines() == ["2 of 4 done, about 3 s left"]

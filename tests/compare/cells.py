@@ -4,12 +4,14 @@ from bochner.models.methods import METHODS
 from bochner.records.cells import Cell, Result
 
 EXACT = next(name for name, method in METHODS.items() if method.exact)
+WIDTHLESS = [name for name, method in METHODS.items() if not method.has_width]
 FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
+FOR_CLASSES = [name for name in FOR_TABLES if "classification" in METHODS[name].tasks]
 
 
 def cell(method, width=40, seed=0, metric=None):
     settings = () if metric is None else (("metric", metric),)
-    width = None if method == EXACT else width
+    width = None if method in WIDTHLESS else width
     return Cell("x", "task", method, width, seed, settings=settings)
 
 

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from bochner.compare.advice import counting_rows, guess_score, noise_of, recommend
+from bochner.compare.advice import (
+    counting_rows,
+    guess_score,
+    noise_of,
+    recommend,
+    still_rising,
+)
 from bochner.compare.document import make_document
 from bochner.compare.measure import Measurer
 from bochner.compare.plan import Setup
@@ -219,3 +225,61 @@ def test_no_better_than_a_guess(two, numbers, wine):
     assert guess_score(two) == 50.0  # balanced
     assert guess_score(numbers) == 0.0
     assert guess_score(wine) == pytest.approx(100 * 71 / 178)
+
+
+BOOSTING, LINEAR = "HistGradientBoosting", "linear"
+
+
+def test_the_advice_may_be_not_to_use_a_kernel():
+    lines = [
+        line("KernelClassifier", None, 90.0),
+        line(BOOSTING, None, 96.0),
+        line("FourierFeatures", 32, 92.0),
+        line("FourierFeatures", 32, 93.0, metric="auto"),
+    ]
+    found = recommend(lines, PERCENT, n_test=2000)
+    assert found["sentence"] == (
+        "Use gradient boosting (scikit-learn's HistGradientBoosting), not a kernel: "
+        "96.0 ± 1.0 % accuracy."
+    )
+    assert (found["method"], found["width"]) == (BOOSTING, None)
+    assert (
+        "the best kernel is FourierFeatures after a metric with 32 columns (93.0 ± 1.0 %), which "
+        "bochner fit --method FourierFeatures --width 32 --metric auto makes"
+    ) in found["reason"]
+    lines[0] = line("KernelClassifier", None, 94.0)
+    assert "(94.0 ± 1.0 %), which bochner fit makes" in recommend(lines, PERCENT, 2000)["reason"]
+    # within the noise a kernel is preferred, as its width is known
+    tied = [line(BOOSTING, None, 96.0), line("FourierFeatures", 32, 95.5)]
+    assert recommend(tied, PERCENT, 2000)["method"] == "FourierFeatures"
+
+
+def test_a_linear_model_within_the_noise_is_enough():
+    lines = [line(LINEAR, None, 95.5), line("FourierFeatures", 8, 96.0)]
+    found = recommend(lines, PERCENT, n_test=100)
+    assert found["sentence"].startswith("Use a plain linear model, not a kernel")
+    assert "It is the simplest within the noise of the best" in found["reason"]
+
+
+def test_what_was_far_behind_on_one_split_is_not_recommended():
+    lines = [line("FourierFeatures", 32, 96.0), line("Nystroem", 8, 97.0, None)]
+    lines[1]["far_behind"] = True
+    found = recommend(lines, PERCENT, n_test=100)
+    assert found["method"] == "FourierFeatures"
+    assert "among 2 lines" in found["reason"]
+
+
+def test_a_curve_that_still_rises_is_told():
+    scores = np.array([80.0, 90.0, 85.0])
+    wide = line("FourierFeatures", 64, 85.0, 2.9, scores=scores)
+    rising = line("FourierFeatures", 32, 83.0, 2.9, scores=scores - [2, 1.9, 2.1])
+    flat = line("FourierFeatures", 32, 84.9, 2.9, scores=scores - [2, -1.9, 0.1])
+    assert still_rising([wide, rising], PERCENT, 200) == (wide, rising)
+    assert still_rising([wide, flat], PERCENT, 200) is None
+    assert still_rising([wide], PERCENT, 200) is None
+    assert still_rising([line(EXACT, None, 99.0)], PERCENT, 200) is None
+    better = line("Nystroem", 32, 95.0, 1.0, scores=scores + 10)
+    assert still_rising([wide, rising, better], PERCENT, 200) is None
+    reason = recommend([wide, rising], PERCENT, 200, guess=50.0)["reason"]
+    assert "still gets better with the width" in reason
+    assert "--widths 128 is worth a try" in reason

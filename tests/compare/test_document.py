@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from bochner.compare.document import make_document, summarise
+from bochner.compare.document import make_document, summarise, wider_cells
 from bochner.compare.measure import Measurer
 from bochner.compare.pictures.plane import plane
 from bochner.guarantees import clopper_pearson
@@ -60,3 +60,20 @@ def test_nothing_that_json_lacks(wine):
     assert document["cells"][0]["chosen"] == {"gamma": 2.0, "C": None}
     assert document["seconds"] is None
     json.dumps(document, allow_nan=False)
+
+
+def test_twice_the_width_where_the_best_still_rises(wine):
+    scores = {8: (0.8, 0.82, 0.81), 16: (0.9, 0.92, 0.91)}
+    results = [
+        result("FourierFeatures", width, seed, score)
+        for width, found in scores.items()
+        for seed, score in enumerate(found)
+    ]
+    wider = wider_cells(wine, results)
+    assert [(one.method, one.width, one.seed) for one in wider] == [
+        ("FourierFeatures", 32, seed) for seed in range(3)
+    ]
+    flat = [result("FourierFeatures", 32, seed, scores[16][seed] - 0.001) for seed in range(3)]
+    assert wider_cells(wine, [*results, *flat]) == []
+    full = [result("NystroemFeatures", w, s, w / 100) for s in (0, 1) for w in (40, 80)]
+    assert wider_cells(wine, full) == []  # there are not so many rows

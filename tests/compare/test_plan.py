@@ -6,16 +6,24 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from bochner.compare.plan import Setup, fingerprint, line_name, plan_cells
+from bochner.compare.plan import (
+    Setup,
+    far_behind,
+    fingerprint,
+    line_name,
+    plan_cells,
+    worth_measuring,
+)
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
 from bochner.models import methods
-from tests.compare.cells import EXACT, FOR_TABLES
+from tests.compare.cells import EXACT, FOR_CLASSES, WIDTHLESS, result
 
 
 def test_plan(wine):
-    cells, left_out = plan_cells(wine, FOR_TABLES, [10, 200], n_seeds=2)
-    assert len(cells) == 2 * (2 * (len(FOR_TABLES) - 1) + 1 - 6)
+    cells, left_out = plan_cells(wine, FOR_CLASSES, [10, 200], n_seeds=2)
+    n_widthless = len(set(WIDTHLESS) & set(FOR_CLASSES))
+    assert len(cells) == 2 * (2 * len(FOR_CLASSES) - n_widthless - 6)
     assert left_out == [
         "MarginHarmonicFeatures with 200 columns would take a search for each, in 13 dimensions; "
         "the most is 64",
@@ -76,11 +84,11 @@ def test_a_wide_sparse_file_is_not_for_the_dear_methods():
 
 
 def test_the_cheapest_come_first_and_every_method_before_more(wine):
-    cells, _ = plan_cells(wine, FOR_TABLES, [64, 10], n_seeds=2)
-    first = cells[: len(FOR_TABLES)]
-    assert {each.method for each in first} == set(FOR_TABLES)
+    cells, _ = plan_cells(wine, FOR_CLASSES, [64, 10], n_seeds=2)
+    first = cells[: len(FOR_CLASSES)]
+    assert {each.method for each in first} == set(FOR_CLASSES)
     assert {each.width for each in first} == {10, None}
-    assert {each.width for each in cells[len(FOR_TABLES) : len(cells) // 2]} == {64}
+    assert {each.width for each in cells[len(FOR_CLASSES) : len(cells) // 2]} == {64}
     names = [each.method for each in first]
     assert names.index("RBFSampler") < names.index("MarginFourierFeatures") < names.index(EXACT)
 
@@ -112,3 +120,17 @@ def test_constants_agree_with_the_maps():
     from bochner import PosteriorFourierFeatures
 
     assert PosteriorFourierFeatures().n_candidates == methods.N_CANDIDATES
+
+
+def test_what_is_far_behind_needs_no_other_split():
+    def measured(method, score, seed=0, noise=0.01):
+        one = result(method, 8, seed, score)
+        return dataclasses.replace(one, details=one.details | {"noise": noise})
+
+    results = [measured("Nystroem", 0.9), measured("RBFSampler", 0.88), measured("linear", 0.87)]
+    assert far_behind(results) == {("linear", 8, None)}  # by 2.1 standard errors, not by 1.4
+    assert far_behind([measured("Nystroem", 0.9, seed=1)]) == set()
+    assert far_behind([result("Nystroem", 8, 0, 0.9), result("linear", 8, 0, 0.1)]) == set()
+    cells = [one.cell for one in results]
+    later = [dataclasses.replace(each, seed=1) for each in cells]
+    assert worth_measuring([*cells, *later], results) == [*cells, *later[:2]]

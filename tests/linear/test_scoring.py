@@ -45,3 +45,29 @@ def test_the_measure_suits_the_target():
         choose_measure(np.array([0.5, 1.0]), "regression", "accuracy")
     with pytest.raises(ValueError, match="measure 'R2' is for numbers"):
         chosen([0, 1], "R2")
+
+
+def test_least_squares_are_judged_by_the_square_of_the_hinge():
+    """Within the margin the hinge would praise decisions for being large, right or wrong."""
+    y, classes = np.array([0, 0, 1, 1]), np.array([0, 1])
+    decisions = np.array([-0.9, 0.3, 0.8, -0.4])
+    accuracy = MEASURES["accuracy"]
+    losses = np.array([0.1, 1.3, 0.2, 1.4])
+    assert accuracy.judge(y, decisions, classes) == pytest.approx(-losses.mean())
+    found = accuracy.judge(y, decisions, classes, squares=True)
+    assert found == pytest.approx(-np.mean(losses**2))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "R2"])
+def test_noise_is_that_of_other_rows(name, rng):
+    """Against the spread of the score over bootstrap samples."""
+    n = 400
+    y = (rng.uniform(size=n) < 0.2).astype(int)
+    predictions = np.where(rng.uniform(size=n) < 0.15, 1 - y, y)
+    if name == "R2":
+        y = rng.normal(size=n)
+        predictions = y + 0.5 * rng.normal(size=n)
+    measure = MEASURES[name]
+    samples = rng.integers(n, size=(400, n))
+    spread = np.std([measure.score(y[rows], predictions[rows]) for rows in samples])
+    assert measure.noise(y, predictions) == pytest.approx(spread, rel=0.25)

@@ -1,5 +1,7 @@
 """Whole models by the name of their method."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +11,10 @@ from sklearn.datasets import load_diabetes, load_digits, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
+from bochner.models import methods
 from bochner.models.methods import METHODS, Rows, find_method
 from bochner.models.pipelines import make_head, make_model, scale_rule
-from bochner.models.preparation import PixelScaler
+from bochner.models.preparation import PixelScaler, make_tree_preparation
 from tests.feature_map_case import PUBLIC_MAPS
 
 EXACT = next(name for name, method in METHODS.items() if method.exact)
@@ -30,6 +33,8 @@ def wine():
 @pytest.mark.parametrize("method", FOR_TABLES)
 def test_every_method_learns_classes(method, wine):
     X, y = wine
+    if "classification" not in METHODS[method].tasks:
+        return
     for labels in (y, y == 1):  # three classes, and two
         model = make_model(method, X, labels, "classification", width=60)
         assert list(model.named_steps) == ["prepare", "map", "head"]
@@ -39,6 +44,8 @@ def test_every_method_learns_classes(method, wine):
 @pytest.mark.parametrize("method", FOR_TABLES)
 def test_every_method_learns_numbers(method):
     X, y = load_diabetes(return_X_y=True)
+    if "regression" not in METHODS[method].tasks:
+        return
     y = np.round(y)  # whole numbers, which must not be taken for classes
     model = make_model(method, X, y, "regression", width=20, C=0.5, gamma=0.02)
     assert model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.1
@@ -47,7 +54,16 @@ def test_every_method_learns_numbers(method):
 def test_every_map_of_the_package_is_there():
     names = {name.partition(",")[0] for name in METHODS}
     assert names >= PUBLIC_MAPS - {"GradientMetric"}  # which comes before a method
-    assert names >= {"RBFSampler", "Nystroem", EXACT}
+    assert names >= {"RBFSampler", "Nystroem", EXACT, "KernelClassifier", "KernelRegressor"}
+    assert list(METHODS)[:2] == ["KernelClassifier", "KernelRegressor"]  # the first line
+
+
+def test_what_is_not_a_kernel_is_only_compared_with():
+    others = [method for method in METHODS.values() if not method.has_kernel]
+    assert [method.name for method in others] == ["HistGradientBoosting", "linear"]
+    assert all(method.baseline and method.only_compared for method in others)
+    for method in METHODS.values():
+        assert method.has_width or method.called  # in sentences
 
 
 def test_supervised_is_what_scikit_learn_is_told():
@@ -78,8 +94,11 @@ def test_every_method_learns_images(method):
         (y == 3, "classification", 0.9),
         (y.astype(np.float64), "regression", 0.2),
     ):
+        if task not in METHODS[method].tasks:
+            continue
         model = make_model(method, X, labels, task, width=64, image_shape=shape)
-        assert type(model.named_steps["prepare"]) is PixelScaler
+        scaled = PixelScaler if METHODS[method].prepare is not make_tree_preparation else None
+        assert scaled in (type(model.named_steps["prepare"]), None)
         model.fit(X[:400], labels[:400])
         assert model.score(X[400:900], labels[400:900]) > enough
     if METHODS[method].images:
@@ -134,11 +153,13 @@ def test_exact_regression_is_kernel_ridge_of_centred_numbers(rng):
 
 def test_mistakes(wine):
     X, y = wine
-    with pytest.raises(ValueError, match="there is no method 'Magic'; there are Margin"):
+    with pytest.raises(ValueError, match="there is no method 'Magic'; there are Kernel"):
         find_method("Magic")
     for name in ("mercr features", "mercer", "MercerFeature"):
         with pytest.raises(ValueError, match="did you mean MercerFeatures"):
             find_method(name)
+    with pytest.raises(ValueError, match=r"did you mean FourierFeatures or"):
+        find_method("Fourier")
     with pytest.raises(ValueError, match="width must be a whole number"):
         make_model("RBFSampler", X, y, "classification", width=None)
     with pytest.raises(ValueError, match="gamma must be a number or 'scale', got 'wide'"):
@@ -152,22 +173,39 @@ def test_mistakes(wine):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_why_it_cannot_be_used(name):
+def test_a_method_says_why_it_cannot_be_used(name, monkeypatch):
     method = METHODS[name]
-    rows = Rows(100, 5, "classification", (8, 8, 1))
-    width = None if method.exact else 64
+    task = method.tasks[0]
+    rows = Rows(100, 5, task, (8, 8, 1))
+    width = 64 if method.has_width else None
     assert method.why_not(width, rows) is None
-    huge = Rows(10**6, 10**6, "classification", (8, 8, 1))
-    few = Rows(10, 5, "classification", (8, 8, 1))
+    huge = Rows(10**6, 10**6, task, (8, 8, 1), is_sparse=True)
+    few = Rows(10, 5, task, (8, 8, 1))
     if method.even:
         assert "must be even" in method.why_not(7, rows)
     if method.images:
         assert "is for images" in method.why_not(64, Rows(100, 5, "classification"))
     if method.exact:
-        assert "the most is 10000" in method.why_not(None, huge)
+        monkeypatch.setattr(methods, "memory_limit", lambda: None)
+        for kind in method.tasks:
+            assert "the most is 10000" in method.why_not(None, replace(huge, task=kind))
+    if not method.sparse:
+        assert "would make 1000000 sparse columns dense" in method.why_not(None, huge)
+    if len(method.tasks) == 1:
+        other = next(iter({"classification", "regression"} - {task}))
+        assert method.why_not(width, replace(rows, task=other)) == f"{name} is not for {other}"
     for given in (huge, few):
         reason = method.why_not(width, given)
         assert reason is None or reason.startswith((name.partition(",")[0], "the exact"))
+
+
+def test_exact_regression_needs_memory_for_its_matrices(monkeypatch):
+    rows = Rows(8000, 5, "regression")
+    monkeypatch.setattr(methods, "memory_limit", lambda: 10**10)
+    assert METHODS[EXACT].why_not(None, rows) is None
+    monkeypatch.setattr(methods, "memory_limit", lambda: 4 * 10**9)
+    assert "8000 training rows would take 1 GB" in METHODS[EXACT].why_not(None, rows)
+    assert METHODS[EXACT].why_not(None, replace(rows, task="classification")) is None
 
 
 def test_costs_put_scikit_learn_first_and_the_exact_method_last():

@@ -9,11 +9,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
+from bochner.data.columns import USED_KINDS, column_kinds
 from bochner.models import preparation
 from bochner.models.preparation import (
     MOST_CATEGORIES,
     PixelScaler,
+    TreeColumns,
     make_preparation,
+    make_tree_preparation,
     preparation_notes,
 )
 from tests.data.mixed import mixed_frame
@@ -159,3 +162,28 @@ def test_an_array_without_a_column_that_varies():
     for dtype in (np.float64, np.uint8, bool):
         with pytest.raises(ValueError, match="no column to learn from: none of 3 varies"):
             make_preparation(np.ones((9, 3), dtype))
+
+
+def test_trees_are_given_gaps_and_categories(frame):
+    prepare = make_tree_preparation(frame).fit(frame)
+    made = prepare.transform(frame)
+    assert list(made) == [name for name, kind in column_kinds(frame).items() if kind in USED_KINDS]
+    for name, kind in prepare.kinds_.items():
+        assert (made[name].dtype == "category") == (kind == "category")
+        assert (
+            made[name].isna().equals(frame[name].isna().reset_index(drop=True)) or kind == "date"
+        )
+    category = next(name for name, kind in prepare.kinds_.items() if kind == "category")
+    assert prepare.transform(frame.assign(**{category: "never seen"}))[category].isna().all()
+    rows = np.array([[1.0, np.nan]])
+    assert make_tree_preparation(rows).fit_transform(rows) is rows
+
+
+def test_trees_have_the_most_frequent_categories(rng):
+    names = [f"c{i:03}" for i in range(300)]
+    column = [*names, *names[:200]] * 2
+    frame = pd.DataFrame({"name": column, "x": rng.normal(size=len(column))})
+    made = TreeColumns().fit_transform(frame)["name"]
+    assert set(names[:200]) <= set(made.cat.categories)
+    assert len(made.cat.categories) <= 250
+    assert made.isna().any()

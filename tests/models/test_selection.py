@@ -11,9 +11,9 @@ from bochner.compare.measure import make_split
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
-from bochner.models import selection
+from bochner.models import selection, trials
 from bochner.models.methods import METHODS
-from bochner.models.selection import Problem, choose, choose_map, learn
+from bochner.models.selection import Problem, choose, choose_map, fit, learn, learn_whole
 from tests.compare.cells import EXACT
 
 
@@ -59,7 +59,7 @@ def test_settings_are_chosen_with_fewer_rows_where_there_are_many(numbers, monke
     problem = make_split(numbers, 0).problem
     learn("FourierFeatures", 20, problem)
     n = len(problem.y)
-    assert sizes[:-2] == [45] * (len(sizes) - 2)  # gammas
+    assert sizes[:-2] == [30] * (len(sizes) - 2)  # gammas, judged by as many
     assert sizes[-2] == pytest.approx(0.75 * n, abs=1)  # C
     assert sizes[-1] == n
 
@@ -180,3 +180,57 @@ def test_the_penalty_of_more_rows_is_at_the_same_position(numbers):
         RidgeRegressor.default_Cs(n_rows).index(chosen.Cs(n_rows)) for n_rows in (100, 1000)
     ]
     assert positions[0] == positions[1]
+
+
+def test_costly_maps_are_smaller_while_settings_are_chosen(wine, monkeypatch):
+    """And the map of all rows comes out of the one that was judged, as if it were fitted."""
+    made = []
+    entry = METHODS["PosteriorFourierFeatures"]
+
+    def make(**parameters):
+        made.append((parameters["n_components"], parameters.get("n_candidates")))
+        return entry.make(**parameters)
+
+    smaller = dataclasses.replace(
+        entry, make=make, trial_width=8, trial_limits={"n_candidates": 50}
+    )
+    monkeypatch.setitem(METHODS, entry.name, smaller)
+    problem = make_split(wine, 0).problem
+    model = learn(entry.name, 16, problem)
+    assert set(made[:-1]) == {(8, 50)}
+    assert made[-1] == (16, None)  # one fit, to the rows that are not held out
+    settings = {name: value for name, value in model.settings.items() if name != "C"}
+    again = entry.make_map(width=16, task="classification", **settings).fit(problem.X, problem.y)
+    np.testing.assert_allclose(model.feature_map.frequencies_, again.frequencies_)
+    np.testing.assert_allclose(model.feature_map.losses_, again.losses_)
+
+
+def test_seconds_are_those_of_the_choice_too(wine):
+    problem = make_split(wine, 0).problem
+    model = learn("FourierFeatures", 16, problem)
+    alone = fit(METHODS["FourierFeatures"], 16, problem, model.settings)
+    assert model.seconds > 2 * alone.seconds
+
+
+def test_a_whole_model_is_learned_from_rows_as_they_are(two):
+    split = make_split(two, 0)
+    entry = METHODS["KernelClassifier"]
+    model = learn_whole(entry, split.raw[0], split.problem)
+    assert {"kernel", "scaling", "penalty"} <= set(model.settings)
+    assert two.measure.score(split.y_test, model.predict(split.raw[1])) > 0.8
+
+
+def test_what_was_tried_is_not_tried_again(wine, two, monkeypatch):
+    """With all rows and least squares the choice of settings is that of the penalty too."""
+    judged = []
+    original = trials.judge_map
+    monkeypatch.setattr(
+        trials, "judge_map", lambda *a: judged.append(type(a[1]).__name__) or original(*a)
+    )
+    for setup, heads in ((wine, set()), (two, {"SquaredHingeClassifier"})):
+        judged.clear()
+        learn("FourierFeatures", 16, make_split(setup, 0).problem)
+        n_gammas = judged.count("RidgeClassifier")
+        assert 3 <= n_gammas <= 7
+        assert set(judged[n_gammas:]) == heads
+        assert len(judged) == n_gammas + len(heads)

@@ -107,3 +107,23 @@ def test_nothing_is_begun_after_the_deadline():
     assert run(seeds(0, 1)) == []
     assert run.missing == seeds(0, 1)
     assert not run.interrupted
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_call_for_more(tmp_path, n_jobs):
+    """One more seed after each time, up to three: on file or not, and in one pool of processes."""
+    notebook, asked, totals = Notebook(tmp_path / "cells.jsonl"), [], []
+    notebook.add(measure_one(*seeds(2)))
+
+    def then(results):
+        asked.append([result.cell.seed for result in results])
+        return seeds(*range(min(4, 1 + len(results))))
+
+    run = Run(measure_one, notebook, n_jobs, lambda _, done, n: totals.append((done, n)))
+    found = run(seeds(0), then)
+    assert [result.cell.seed for result in found] == [0, 1, 2, 3]
+    assert asked[:4] == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+    assert totals[-1] == (3, 3)
+    late = Run(measure_one, Notebook(), deadline=time.monotonic())
+    assert not late(seeds(0), lambda results: seeds(0, 1))
+    assert late.missing == seeds(0, 1)

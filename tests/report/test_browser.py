@@ -1,7 +1,6 @@
 """The page in a real browser: Chromium without a window, driven by Playwright.
 
-Reading five megabytes of plotly.js takes the browser a second, so each page is opened once and
-put back into its first state between tests.
+Each page is opened once and put back into its first state between tests.
 """
 
 import itertools
@@ -12,7 +11,6 @@ import time
 import pytest
 
 pytest.importorskip("playwright", reason="browser tests need playwright")
-pytest.importorskip("plotly", reason="the page needs plotly")
 pytest.importorskip("jinja2", reason="the page needs jinja2")
 
 from playwright.sync_api import sync_playwright
@@ -136,7 +134,7 @@ def visit(first_visit, seen):
         page.set_viewport_size({"width": width, "height": 900})
         page.mouse.move(0, 0)
         # The page redraws a moment after its width changed.
-        size = "document.querySelector('.plot')?._fullLayout.width"
+        size = "document.querySelector('.plot')?.chart.width"
         room = "document.querySelector('.plot')?.clientWidth"
         until(page, f"{size} === {room}")
         return page
@@ -310,7 +308,7 @@ def test_phone_shows_the_whole_width(first_visit):
     size = {"width": 360, "height": 740}
     page = first_visit("comparison", viewport=size, is_mobile=True, has_touch=True)
     assert page.evaluate("innerWidth") == 360
-    assert page.evaluate("document.querySelector('#width')._fullLayout.dragmode") is False
+    assert page.evaluate("document.querySelector('#width').chart.closer") is False
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -355,7 +353,7 @@ def test_everything_is_reached_by_keyboard(visit):
 
 def test_prints_light_and_recovers(visit):
     page = visit("plane", scheme="dark")
-    ink = "document.querySelector('#width').layout.font.color"
+    ink = "document.querySelector('#width').chart.ink"
     page.evaluate(f"() => addEventListener('beforeprint', () => {{ window.printed = {ink}; }})")
     before = page.evaluate(ink)
     assert page.pdf().startswith(b"%PDF")
@@ -390,7 +388,7 @@ def test_zooming_brings_ticks_and_double_click_the_whole(visit):
     page.mouse.down()
     page.mouse.move(x + 0.58 * w, y + 0.8 * h, steps=4)
     page.mouse.up()
-    until(page, "document.querySelector('#time')._fullLayout.xaxis.tickmode === 'auto'")
+    until(page, "document.querySelector('#time').chart.ticks === 'found'")
     assert page.locator("#time .xtick").count() >= 2
     page.mouse.dblclick(x + 0.5 * w, y + 0.5 * h)
-    until(page, "document.querySelector('#time')._fullLayout.xaxis.tickmode === 'array'")
+    until(page, "document.querySelector('#time').chart.ticks === 'given'")

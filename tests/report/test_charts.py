@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-pytest.importorskip("plotly", reason="the page needs plotly")
+pytest.importorskip("plotly", reason="its words are what charts are written in")
 
 import plotly.graph_objects as go
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from bochner.cli.comparison_table import footnote, guarantee_lines, make_grid
 from bochner.cli.console import (
     RESULTS,
+    ProgressLine,
     check_device,
     check_memory,
     check_positive,
@@ -23,6 +23,7 @@ from bochner.cli.console import (
     command_line,
     console,
     fail,
+    fits_memory,
     introduce,
     jobs_that_fit,
     one_line_errors,
@@ -44,6 +45,7 @@ from bochner.cli.options import (
 
 if TYPE_CHECKING:
     from bochner.compare.plan import Setup
+    from bochner.data.tables import Table
     from bochner.records.cells import Cell, Notebook
     from bochner.records.run import Event, Run
 
@@ -66,13 +68,23 @@ def compare(
         bool, typer.Option("--all-methods", help="Variants of the main methods as well.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
+    every_split: Annotated[
+        bool,
+        typer.Option(
+            "--every-split", help="Also what is far behind on the first split, on all of them."
+        ),
+    ] = False,
     measure: MeasureName = "auto",
     gamma: Gamma = None,
     metric: Metric = "none",
     max_rows: MaxRows = MAX_ROWS,
     time_budget: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds after which no further cell is begun."),
+        typer.Option(
+            min=0,
+            help="Seconds after which no further cell is begun; while they last, the best map is "
+            "tried with twice its columns, as long as that is better.",
+        ),
     ] = None,
     device: Annotated[
         str, typer.Option(help="cpu, or cuda (needs PyTorch): where the maps work.")
@@ -109,7 +121,7 @@ def compare(
         mode = metric_mode(metric)
         setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, device, mode)
         check_memory("--widths", columns, setup.table, jobs or 1)
-        chosen = _methods(methods, all_methods, setup.table.image_shape is not None)
+        chosen = _methods(methods, all_methods, setup.table)
         cells, left_out = plan_cells(setup, chosen, columns, seeds)
         if not cells:
             fail(f"there is nothing to measure: {'; '.join(left_out)}")
@@ -118,8 +130,9 @@ def compare(
         _introduce(setup, seeds)
         deadline = None if time_budget is None else started + time_budget
         most_jobs = jobs_that_fit(columns, setup.table)
-        run = _measure(setup, cells, notebook, jobs, most_jobs, deadline)
-        _report(setup, run, [*left_out, *_not_measured(run)], folder, started)
+        run = _measure(setup, cells, notebook, jobs, most_jobs, deadline, every_split)
+        left_out += _not_measured(run, cells)
+        _report(setup, run, left_out, folder, started)
 
 
 def _measure(
@@ -129,50 +142,67 @@ def _measure(
     jobs: int | None,
     most_jobs: int,
     deadline: float | None,
+    every_split: bool,
 ) -> Run:
     """Measure what is not on file, under a bar that shows how far it is."""
+    from bochner.compare.document import wider_cells
     from bochner.compare.measure import Measurer
-    from bochner.records.cells import Cell
+    from bochner.compare.plan import worth_measuring
+    from bochner.records.cells import Cell, Result
     from bochner.records.run import Run, default_jobs
 
     n_missing = sum(cell not in notebook for cell in cells)
     if n_missing < len(cells):
         say(f"{len(cells) - n_missing} of {len(cells)} cells were found on file.")
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task("", total=n_missing, left="")
+
+    wider: list[Cell] = []
+
+    def then(results: Sequence[Result]) -> list[Cell]:
+        wanted = [*(cells if every_split else worth_measuring(cells, results)), *wider]
+        done = all(cell in notebook or cell in run.failures for cell in wanted)
+        if deadline is not None and time.monotonic() < deadline and done and results:
+            more = wider_cells(setup, results)
+            wider.extend(cell for cell in more if fits_memory(cell.width or 1, setup.table))
+        return list(dict.fromkeys([*wanted, *wider]))
+
+    progress = ProgressLine(n_missing)
 
     def watch(event: Event, n_done: int, n_cells: int) -> None:
         if isinstance(event, Cell):
-            bar.update(task, description=_describe(event))
+            progress.begin(_describe(event))
         else:
-            bar.update(task, completed=n_done, left=_time_left(run))
+            progress.done(n_done, n_cells, _time_left(run, worth_measuring(cells, run.results)))
 
     n_jobs = jobs or min(most_jobs, default_jobs(n_missing, setup.device))
     run = Run(Measurer(setup), notebook, n_jobs, watch, deadline)
-    with bar:
-        run(cells)
+    first = [cell for cell in cells if every_split or cell.seed == 0]
+    with progress:
+        run(first, then)
     return run
 
 
-def _time_left(run: Run) -> str:
+def _time_left(run: Run, cells: Sequence[Cell]) -> str:
     """How long it will take: cells cost what the same method and width cost before."""
     known = {(one.cell.method, one.cell.width): one.seconds for one in run.results}
     typical = sum(known.values()) / max(1, len(known))
-    costs = [known.get((cell.method, cell.width), typical) for cell in run.missing]
+    missing = [cell for cell in cells if cell not in run.notebook and cell not in run.failures]
+    costs = [known.get((cell.method, cell.width), typical) for cell in missing]
     minutes, seconds = divmod(round(sum(costs) / run.n_jobs), 60)
     return f"about {minutes} min {seconds} s left" if minutes else f"about {seconds} s left"
 
 
-def _not_measured(run: Run) -> list[str]:
-    """What failed, and what was not begun."""
+def _not_measured(run: Run, cells: Sequence[Cell]) -> list[str]:
+    """What failed, what was not begun, and what was not worth it."""
+    from bochner.compare.plan import line_of
+    from bochner.records.wording import counted
+
     lines = [f"{_describe(cell)} failed: {reason}" for cell, reason in run.failures.items()]
+    behind = {line_of(cell) for cell in set(cells).difference(run.planned)}
+    if behind:
+        lines.append(
+            f"further splits of {counted(len(behind), 'line')}, far behind on the first "
+            "(--every-split measures them)"
+        )
     if run.missing:
         reason = "it was interrupted" if run.interrupted else "the time budget was spent"
         lines.append(f"{len(run.missing)} of {len(run.planned)} cells, as {reason}")
@@ -219,12 +249,11 @@ def _pictures(setup: Setup, run: Run) -> dict[str, Any]:
     from bochner.compare.pictures.patches import patches
     from bochner.compare.pictures.plane import plane
 
-    pictures: dict[str, Any] = {}
-    for name, what, draw in (("plane", "the plane", plane), ("patches", "patches", patches)):
-        try:
-            pictures[name] = draw(setup, run.results)
-        except Exception as error:  # no picture is worth the results
-            say(f"No picture of {what}: {error}", style="dim")
+    pictures = {"plane": plane(setup, run.results), "patches": patches(setup, run.results)}
+    for name in pictures:
+        drawn: list[Any] = [one.details.get(name) or {} for one in run.results]
+        for failed in dict.fromkeys(one["failed"] for one in drawn if "failed" in one):
+            say(f"No picture of the {name}: {failed}", style="dim")
     return {name: picture for name, picture in pictures.items() if picture}
 
 
@@ -270,14 +299,15 @@ def _setup(
     return Setup(table, choose_measure(table.y, table.task, measure), gamma, device, metric)
 
 
-def _methods(given: Sequence[str] | None, everything: bool, images: bool) -> list[str]:
+def _methods(given: Sequence[str] | None, everything: bool, table: Table) -> list[str]:
     """Those that were given; otherwise the main ones, or all, that such rows are for."""
     from bochner.models.methods import METHODS, find_method
 
     if given:
         return list(dict.fromkeys(find_method(name).name for name in given))
-    asked = {name: method for name, method in METHODS.items() if everything or method.main}
-    return [name for name, method in asked.items() if images or not method.images]
+    asked = [method for method in METHODS.values() if everything or method.main]
+    images = table.image_shape is not None
+    return [m.name for m in asked if table.task in m.tasks and (images or not m.images)]
 
 
 def _even_widths(text: str) -> list[int]:

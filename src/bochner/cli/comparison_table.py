@@ -35,7 +35,7 @@ def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
             _label(summary, previous),
             str(summary["width"] or "-"),
             f"[bold]{score}[/bold]" if summary["score"] == best else score,
-            f"{summary['fit']:.3f}",
+            f"{summary['fit']:.2f}",
             f"{summary['transform']:.4f}",
         ]
         guarantee, certificate = summary["guarantee"], summary["certificate"]
@@ -87,8 +87,8 @@ def footnote(document: Mapping[str, Any]) -> str:
     lines = [
         "Gamma, C and posteriors were chosen on held-out training rows."
         + " ± is the standard error over the splits, which share rows." * several
-        + " Fit is map and head on the training rows, transform the test rows' features and "
-        "decisions, in seconds."
+        + " Fit is everything that is done with the training rows, the choice of settings too, "
+        "transform the test rows' features and decisions, in seconds."
     ]
     if any(summary["certificate"] for summary in summaries):
         lines.append(

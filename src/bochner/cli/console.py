@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import typer
 from rich.console import Console
@@ -25,6 +26,7 @@ errors = Console(stderr=True, soft_wrap=True)
 
 RESULTS = Path("bochner-results")
 MAX_COLUMNS = 1_000_000  # of a map
+_SECONDS_BETWEEN_LINES = 5.0
 _SHARE_OF_MEMORY = 0.8  # for data; the rest is for the program
 
 
@@ -43,6 +45,43 @@ def say(*lines: str, style: str | None = None, wrap: bool = False) -> None:
     """Print lines as they are, but for control characters; broken at words with `wrap`."""
     for line in map(printable, lines):
         console.print(line, style=style, highlight=False, markup=False, soft_wrap=not wrap)
+
+
+class ProgressLine:
+    """How far a run is: a bar on a screen; in a file a line every few seconds."""
+
+    def __init__(self, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=total, left="")
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def begin(self, what: str) -> None:
+        """Something is begun."""
+        self._bar.update(self._task, description=what)
+
+    def done(self, n_done: int, total: int, left: str) -> None:
+        """Something is done, of all that there is to do."""
+        self._bar.update(self._task, completed=n_done, total=total, left=left)
+        if not console.is_terminal and time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            say(f"{n_done} of {total} done, {left}", style="dim")
 
 
 @contextmanager
@@ -156,6 +195,11 @@ def check_memory(option: str, widths: Sequence[int], table: Table, n_jobs: int =
             f"take about {needed / 1e9:.3g} GB, more than the {most / 1e9:.3g} GB of memory that "
             "can be used; use fewer columns or rows (--max-rows)"
         )
+
+
+def fits_memory(width: int, table: Table) -> bool:
+    """Whether a map of these rows is not too much for the memory."""
+    return _memory_needed(width, table) <= _usable_memory()
 
 
 def jobs_that_fit(widths: Sequence[int], table: Table) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
@@ -31,7 +32,7 @@ def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
 def describe(summary: Mapping[str, Any]) -> str:
     """The method with its width, in words."""
     if summary["width"] is None:
-        return "the exact kernel method" + " after a metric" * bool(summary["metric"])
+        return METHODS[summary["entry"]].called + " after a metric" * bool(summary["metric"])
     return f"{summary['method']} with {summary['width']} columns"
 
 
@@ -117,12 +118,45 @@ def is_tied(
     That is one standard error of the differences on the splits that both have, and never less
     than one test row; where there are no two such splits, the noise of the best.
     """
-    one, other = (each.get("scores", {}) for each in (best, summary))
-    common = [seed for seed in one if seed in other]
-    if summary is best or len(common) < 2:
+    lead, error = paired_lead(best, summary, overlap)
+    if summary is best or math.isnan(error):
         return bool(summary["score"] >= best["score"] - noise_of(best, measure, n_test)[0])
-    lead, error = mean_and_error([one[seed] - other[seed] for seed in common], overlap)
     return lead <= max(error, 100 / n_test if measure["unit"] == "%" else 0.0)
+
+
+def paired_lead(
+    one: Mapping[str, Any], other: Mapping[str, Any], overlap: float
+) -> tuple[float, float]:
+    """By how much a line is ahead of another on the splits that both have, and its error.
+
+    Both are NaN where there are no two such splits.
+    """
+    scores, others = (each.get("scores", {}) for each in (one, other))
+    common = [seed for seed in scores if seed in others]
+    if len(common) < 2:
+        return math.nan, math.nan
+    return mean_and_error([scores[seed] - others[seed] for seed in common], overlap)
+
+
+def still_rising(
+    summaries: Sequence[Mapping[str, Any]],
+    measure: Mapping[str, Any],
+    n_test: float,
+    overlap: float = 0.0,
+) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """The best map and its next narrower one, where more columns may well be better.
+
+    That is where it is the widest of its method, and ahead of the narrower one by more than the
+    noise of their difference on the same splits. None where the curve has flattened.
+    """
+    maps = [s for s in summaries if s["width"] is not None]
+    best = max(maps, key=lambda s: s["score"], default=None)
+    if best is None:
+        return None
+    own = sorted((s for s in maps if s["method"] == best["method"]), key=lambda s: s["width"])
+    if own[-1] is not best or len(own) < 2 or is_tied(own[-2], best, measure, n_test, overlap):
+        return None
+    return best, own[-2]
 
 
 def recommend(
@@ -136,13 +170,15 @@ def recommend(
     """Which line to use, in a sentence, and why.
 
     The one with the fewest columns among those that are tied with the best; of equally wide ones
-    the best that is not much slower than the fastest. The exact kernel method counts as wider than
-    all. What is not ahead of a `guess` by :func:`lead_needed` is not recommended, nor is the
-    only method that was measured where not all that was asked for is there (`complete`).
+    the best that is not much slower than the fastest. What has no width counts as wider than all,
+    but for a linear model, which is the narrowest. What is not ahead of a `guess` by
+    :func:`lead_needed` is not recommended, nor is the only method that was measured where not all
+    that was asked for is there (`complete`), nor what was far behind on the first split.
     `overlap` is the number of test rows per training row.
     """
-    best = max(summaries, key=lambda summary: summary["score"])
     lines = len(summaries)
+    everything, summaries = summaries, [s for s in summaries if not s.get("far_behind")]
+    best = max(summaries, key=lambda summary: summary["score"])
     noise = noise_of(best, measure, n_test)[1]
     level = _guess_text(measure, guess)
     found = {"method": best["method"], "width": best["width"]}
@@ -164,7 +200,7 @@ def recommend(
             "ahead of a guess: by chance that happens once in twenty.",
             **found,
         }
-    if not complete and len({summary["method"] for summary in summaries}) == 1:
+    if not complete and len({summary["method"] for summary in everything}) == 1:
         known = f"; {level}" if measure["unit"] == "%" and math.isfinite(guess) else ""
         return {
             "sentence": f"Nothing but {best['method']} was measured, so that nothing is "
@@ -176,13 +212,24 @@ def recommend(
         max(ahead, key=lead)
     ]
     chosen = _cheapest(good)
-    reasons = _reasons(chosen, best, summaries, measure, good)
+    reasons = _reasons(chosen, best, everything, measure, good)
+    reasons += _kernel_instead(chosen, summaries, measure)
+    rising = still_rising(everything, measure, n_test, overlap)
+    if rising is not None:
+        wide, narrow = rising
+        reasons.append(
+            f"{wide['method']} still gets better with the width ({score_text(narrow, measure)} "
+            f"with {narrow['width']} columns, {score_text(wide, measure)} with {wide['width']}), "
+            f"so that --widths {2 * wide['width']} is worth a try"
+        )
     if measure["unit"] == "%" and math.isfinite(guess):
         reasons.append(level)
     if chosen is not best and len(chosen.get("scores", {})) > 1:
         noise += " Ties are by the differences on the same splits."
+    not_a_kernel = "" if METHODS[chosen["entry"]].has_kernel else ", not a kernel"
+    score = f"{score_text(chosen, measure)} {measure['name']}"
     return {
-        "sentence": f"Use {describe(chosen)}: {score_text(chosen, measure)} {measure['name']}.",
+        "sentence": f"Use {describe(chosen)}{not_a_kernel}: {score}.",
         "reason": f"{'; '.join(reasons)}. {noise}{_SELECTED.format(lines) * (lines > 1)}",
         "method": chosen["method"],
         "width": chosen["width"],
@@ -198,11 +245,36 @@ def _guess_text(measure: Mapping[str, Any], guess: float) -> str:
 
 def _cheapest(good: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The narrowest; of equally wide ones the best of those that are not slow."""
-    narrowest = min(s["width"] or math.inf for s in good)
-    narrow = [s for s in good if (s["width"] or math.inf) == narrowest]
+    narrowest = min(map(_size, good))
+    narrow = [s for s in good if _size(s) == narrowest]
     fastest = min(s["fit"] + s["transform"] for s in narrow)
     fast = [s for s in narrow if s["fit"] + s["transform"] <= max(_NO_TIME, 3 * fastest)]
     return max(fast, key=lambda s: s["score"])
+
+
+def _size(summary: Mapping[str, Any]) -> float:
+    """The width; what has none is larger than all maps, or smaller."""
+    if summary["width"] is not None:
+        return float(summary["width"])
+    return 0.0 if METHODS[summary["entry"]].simplest else math.inf
+
+
+def _kernel_instead(
+    chosen: Mapping[str, Any], summaries: Sequence[Mapping[str, Any]], measure: Mapping[str, Any]
+) -> list[str]:
+    """Where no kernel is recommended, the best of them, and how it is made."""
+    kernels = [s for s in summaries if METHODS[s["entry"]].has_kernel]
+    if METHODS[chosen["entry"]].has_kernel or not kernels:
+        return []
+    best = max(kernels, key=lambda s: s["score"])
+    entry = METHODS[best["entry"]]
+    options = "" if entry.only_compared else f" --method {shlex.quote(entry.name)}"
+    options += f" --width {best['width']}" if best["width"] else ""
+    options += f" --metric {best['metric']}" if best["metric"] else ""
+    return [
+        f"the best kernel is {describe(best)} ({score_text(best, measure)}), which bochner fit"
+        f"{options} makes"
+    ]
 
 
 def _is_plain(summary: Mapping[str, Any]) -> bool:
@@ -222,6 +294,11 @@ def _reasons(
         reasons = ["It is the best that was measured"]
         if len(good) > 1 and chosen["width"] is not None:
             reasons[0] += ", and none within the noise of it has fewer columns"
+    elif METHODS[chosen["entry"]].simplest:
+        reasons = [
+            f"It is the simplest within the noise of the best, {describe(best)} "
+            f"({score_text(best, measure)})"
+        ]
     elif chosen["width"] == best["width"]:
         reasons = [
             f"It is within the noise of the best, {describe(best)} "
@@ -253,7 +330,7 @@ def _reasons(
                 )
         elif wide is not same:
             reasons.append(f"they need {wide['width']} for as much")
-    exact = next((s for s in summaries if s["width"] is None and not s["metric"]), None)
+    exact = next((s for s in summaries if METHODS[s["entry"]].exact and not s["metric"]), None)
     if exact is not None and exact is not chosen and exact is not best:
         reasons.append(f"the exact kernel method has {score_text(exact, measure)}")
     return reasons

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from bochner.compare.advice import counting_rows, guess_score, recommend
+from bochner.compare.advice import counting_rows, guess_score, recommend, still_rising
 from bochner.compare.guarantees import balanced_error, error_rate
-from bochner.compare.plan import METRIC, Setup, line_name
+from bochner.compare.plan import METRIC, Setup, far_behind, line_name, line_of, plan_cells
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
-from bochner.records.cells import Result
+from bochner.records.cells import Cell, Result
 from bochner.records.files import plain_values
 from bochner.records.provenance import machine, versions
 from bochner.records.statistics import mean_and_error
@@ -37,10 +38,30 @@ def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
         key = order.index(cell.method), after_metric, cell.width or 0
         groups.setdefault(key, []).append(result)
     first = [result for result in results if result.cell.seed == 0]
-    return [_summary(setup, groups[key], len(first)) for key in sorted(groups)]
+    far = far_behind(results) if len({result.cell.seed for result in results}) > 1 else set()
+    return [_summary(setup, groups[key], len(first), far) for key in sorted(groups)]
 
 
-def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[str, Any]:
+def wider_cells(setup: Setup, results: Sequence[Result]) -> list[Cell]:
+    """The cells of twice the width, where the best map still gets better with its columns.
+
+    None where it does not, or where the method cannot have as many.
+    """
+    n_test = counting_rows(setup, int(results[0].details["n_test"]))
+    overlap = _overlap(setup, results[0])
+    rising = still_rising(summarise(setup, results), measure_of(setup), n_test, overlap)
+    if rising is None:
+        return []
+    wide = rising[0]
+    seeds = 1 + max(result.cell.seed for result in results)
+    modes = setup if wide["metric"] is None else replace(setup, metric=wide["metric"])
+    cells, _ = plan_cells(modes, [wide["entry"]], [2 * wide["width"]], seeds)
+    return [cell for cell in cells if cell.setting(METRIC) == wide["metric"]]
+
+
+def _summary(
+    setup: Setup, group: Sequence[Result], n_certified: int, far: Container[Any]
+) -> dict[str, Any]:
     cell = group[0].cell
     scores = {str(result.cell.seed): setup.measure.factor * result.score for result in group}
     score, error = mean_and_error(list(scores.values()), _overlap(setup, group[0]))
@@ -64,6 +85,7 @@ def _summary(setup: Setup, group: Sequence[Result], n_certified: int) -> dict[st
         "score": score,
         "standard_error": None if math.isnan(error) else error,
         "seeds": len(group),
+        "far_behind": len(group) == 1 and line_of(cell) in far,
         "scores": scores,
         "fit": float(np.mean([result.fit for result in group])),
         "transform": float(np.mean([result.details["transform"] for result in group])),

@@ -99,8 +99,8 @@ def kernel_residual(feature_map: Any, evidence: Evidence) -> Guarantee:
         ("independent rows that took no part in the fit",),
         observed=float(r.mean()),
         details={"bound on the mean squared error of the kernel": value**2},
-        scope="of a new row, what the features of the first split's map leave out of the kernel's "
-        "1 on average,",
+        scope="of the first split's map (its kernel values of two new rows are off by at most as "
+        "much in the root mean square, where the kernel of a row with itself is 1)",
         each=True,
     )
 

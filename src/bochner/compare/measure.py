@@ -9,19 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bochner.compare.guarantees import Evidence, NoGuarantee, guarantee_of
+from bochner.compare.pictures import draw_cell
 from bochner.compare.plan import METRIC, Setup, split_rows
 from bochner.data.tables import take_rows
+from bochner.engine import features, fourier_sums, kernel_rows
+from bochner.kernels import Gaussian
 from bochner.metric.gradient_metric import GradientMetric
-from bochner.models.methods import find_method
+from bochner.models.methods import METHODS
 from bochner.models.pipelines import scale_rule
 from bochner.models.preparation import make_preparation, prepared_names
-from bochner.models.selection import GAMMAS, FittedModel, Problem, learn
+from bochner.models.selection import GAMMAS, FittedModel, Problem, learn, learn_whole
 from bochner.records.cells import Cell, Result
 
 MOST_IMPORTANT = 20  # columns that are shown
@@ -32,7 +36,7 @@ _DIRECTIONS, _ENTRIES = 3, 5  # that are shown, and largest entries of each
 class Split:
     """Prepared training rows as a problem, without and with a metric, and prepared test rows.
 
-    `prepare` is what prepared them.
+    `prepare` is what prepared them; `raw` are training and test rows as they are in the file.
     """
 
     problem: Problem
@@ -42,10 +46,19 @@ class Split:
     training: NDArray[np.intp]
     test: NDArray[np.intp]
     prepare: Any
+    raw: tuple[Any, Any]
 
     def problem_of(self, cell: Cell) -> Problem:
         """The problem of a cell, with a metric or without."""
         return self.problem if cell.setting(METRIC) is None else self.with_metric
+
+    def test_rows(self, cell: Cell) -> Any:
+        """The test rows as the model of a cell takes them."""
+        return self.X_test if METHODS[cell.method].whole is None else self.raw[1]
+
+    def prepared(self, cell: Cell, X: Any) -> Any:
+        """Rows as they are in a file, as the model of a cell takes them."""
+        return self.prepare.transform(X) if METHODS[cell.method].whole is None else X
 
 
 def make_split(setup: Setup, seed: int) -> Split:
@@ -72,7 +85,17 @@ def make_split(setup: Setup, seed: int) -> Split:
         training,
         test,
         prepare,
+        (X, X_test),
     )
+
+
+@cache
+def _load_compiled() -> None:
+    """Once in a process: the compiled loops are no part of the time of the first cell."""
+    rows = np.eye(3)
+    features(rows, rows)
+    fourier_sums(rows, rows, rows)
+    kernel_rows(rows, rows, Gaussian(gamma=1.0))
 
 
 @dataclass
@@ -84,10 +107,11 @@ class Measurer:
 
     def __call__(self, cell: Cell) -> Result:
         """Measure one cell."""
+        _load_compiled()
         start = time.perf_counter()
         model, split = self.learn(cell)
         begun = time.perf_counter()
-        predictions = model.predict(split.X_test)
+        predictions = model.predict(split.test_rows(cell))
         transform = time.perf_counter() - begun
         score = self.setup.measure.score(split.y_test, predictions)
         if not np.isfinite(score):
@@ -97,10 +121,12 @@ class Measurer:
             "chosen": model.settings,
             "n_test": len(split.y_test),
             "guarantee": None,
+            "noise": self.setup.measure.noise(split.y_test, predictions),
             **_count_errors(self.setup, split.y_test, predictions),
         }
         if cell.seed == 0:
             details |= self._guarantee(cell, model, split)
+            details |= draw_cell(self.setup, cell, model, split)
             if model.metric.fitted is not None:
                 details[METRIC] = describe_metric(
                     model.metric.fitted, prepared_names(split.prepare)
@@ -112,14 +138,18 @@ class Measurer:
         """The fitted model of a cell, and its rows."""
         if self._split is None or self._split[0] != cell.seed:
             self._split = cell.seed, make_split(self.setup, cell.seed)
-        split = self._split[1]
-        return learn(cell.method, cell.width, split.problem_of(cell)), split
+        split, entry = self._split[1], METHODS[cell.method]
+        if entry.whole is None:
+            return learn(cell.method, cell.width, split.problem_of(cell)), split
+        return learn_whole(entry, split.raw[0], split.problem_of(cell)), split
 
     def _guarantee(self, cell: Cell, model: FittedModel, split: Split) -> dict[str, Any]:
         """What is known of the map's kernel, or why nothing is."""
-        method, problem = find_method(cell.method), split.problem_of(cell)
+        method, problem = METHODS[cell.method], split.problem_of(cell)
+        if not method.has_kernel:
+            return {"no_guarantee": "it has none"}
         evidence = Evidence(
-            model.place(model.metric(split.X_test)),
+            model.place(model.metric(split.test_rows(cell))),
             self.setup.table.X,
             self.setup.table.y,
             problem.task,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,12 @@ from bochner.data.tables import Table
 from bochner.linear.scoring import Measure
 from bochner.linear.splits import hold_out
 from bochner.models.methods import METHODS, Rows, find_method
-from bochner.records.cells import Cell
+from bochner.records.cells import Cell, Result
 
 METRIC = "metric"  # the setting of a cell that has one: its mode
 TEST = 0.25  # of the rows
-_VERSION = 4  # of what a cell means: a change makes those on file stale
+FAR_BEHIND = 2.0  # standard errors of a difference, as if of different rows
+_VERSION = 5  # of what a cell means: a change makes those on file stale
 
 _Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
 
@@ -61,30 +63,64 @@ def plan_cells(
     """The cells of a comparison, and a sentence without full stop for each thing left out.
 
     One split comes after the other, in each the narrowest maps of all methods first, the cheapest
-    of them first: whenever time is up, as many methods as possible can be compared. The exact
-    kernel method is among the narrowest. With a metric all of a width come again after it; methods
-    for images, whose pixels it would mix, do not.
+    of them first: whenever time is up, as many methods as possible can be compared. What has no
+    width is among the narrowest. With a metric all of a width come again after it; methods for
+    images, whose pixels it would mix, and whole models do not.
     """
     table = setup.table
     study = fingerprint(setup)
     n_training = len(split_rows(setup, 0)[0])
-    rows = Rows(n_training, table.X.shape[1], table.task, table.image_shape)
+    d, is_sparse = table.X.shape[1], sparse.issparse(table.X)
+    rows = Rows(n_training, d, table.task, table.image_shape, is_sparse)
     pairs, left_out = [], []
     for method in map(find_method, methods):
-        for width in (None,) if method.exact else tuple(widths):
+        for width in tuple(widths) if method.has_width else (None,):
             reason = method.why_not(width, rows)
             if reason is None:
                 pairs.append((method.name, width))
             elif reason not in left_out:
                 left_out.append(reason)
     modes = (None,) if setup.metric is None else (None, setup.metric)
-    lines = [(m, w, mode) for m, w in pairs for mode in modes if not (mode and METHODS[m].images)]
+    lines = [(m, w, mode) for m, w in pairs for mode in modes if not mode or _takes_metric(m)]
     cells = [
         Cell(study, table.name, method, width, seed, settings=((METRIC, mode),) if mode else ())
         for seed in range(n_seeds)
         for method, width, mode in _narrowest_first(lines)
     ]
     return cells, left_out
+
+
+def _takes_metric(method: str) -> bool:
+    return not METHODS[method].images and METHODS[method].whole is None
+
+
+def far_behind(results: Sequence[Result]) -> set[_Line]:
+    """Lines that need no other split: on the first the best is ahead by far more than the noise.
+
+    That is two standard errors of a difference on different test rows; on the same rows, where
+    lines err together, it is more of them. Empty unless the best is known.
+    """
+    first = [one for one in results if one.cell.seed == 0]
+    if not first:
+        return set()
+    best = max(first, key=lambda one: one.score)
+
+    def is_far(one: Result) -> bool:
+        noise = math.hypot(*(float(each.details.get("noise", math.inf)) for each in (one, best)))
+        return best.score - one.score > FAR_BEHIND * noise
+
+    return {line_of(one.cell) for one in first if is_far(one)}
+
+
+def worth_measuring(cells: Sequence[Cell], results: Sequence[Result]) -> list[Cell]:
+    """Cells of the first split, and of the lines that are not :func:`far_behind` on it."""
+    far = far_behind(results)
+    return [cell for cell in cells if cell.seed == 0 or line_of(cell) not in far]
+
+
+def line_of(cell: Cell) -> _Line:
+    """Method, width and metric of a cell: what splits are averaged of."""
+    return cell.method, cell.width, cell.setting(METRIC)
 
 
 def _narrowest_first(lines: Sequence[_Line]) -> list[_Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class LinearHead(BaseEstimator):
     Features are dense, float32 or float64, in NumPy or on a device, where they stay.
     """
 
+    squares: ClassVar[bool] = False  # whether decisions are of least squares
     C: float | Literal["auto"]
     validation_fraction: float
     random_state: int | None

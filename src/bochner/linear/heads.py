@@ -146,6 +146,8 @@ def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.floa
 
 
 class _Ridge(LinearHead):
+    squares = True
+
     @staticmethod
     def default_Cs(n_rows: int) -> tuple[float, ...]:
         """Penalties in proportion to the number of rows: alpha from `n` to a billionth of it."""

@@ -55,7 +55,8 @@ def choose_penalty(
     for position, fitted in enumerate(head.path(features, y, Cs, sample_weight)):
         decide = getattr(fitted, "decision_function", fitted.predict)
         decisions = to_numpy(decide(held_features))
-        judged = measure.judge(held_y, decisions, getattr(fitted, "classes_", None))
+        classes = getattr(fitted, "classes_", None)
+        judged = measure.judge(held_y, decisions, classes, squares=head.squares)
         scores.append(judged)
         if best is None or judged > best[1]:
             best, worse = (position, judged, fitted), 0

@@ -34,20 +34,42 @@ class Measure:
         """What a score is multiplied with to be shown."""
         return 100.0 if self.unit == "%" else 1.0
 
+    def noise(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
+        """The standard error of the score of these rows, as a sample of all rows."""
+        if not self.classes:
+            errors, distances = (y - predictions) ** 2, (y - y.mean()) ** 2
+            spread = float(distances.mean())
+            if spread == 0:
+                return float("inf")
+            # of the ratio of two means
+            rest = errors - errors.mean() / spread * distances
+            return float(rest.std() / len(y) ** 0.5 / spread)
+        right = (predictions == y).astype(np.float64)
+        parts = [right[y == label] for label in np.unique(y)] if self.balanced else [right]
+        shares = [(part.sum() + 1) / (len(part) + 2) for part in parts]
+        each = [p * (1 - p) / len(part) for p, part in zip(shares, parts, strict=True)]
+        return float(np.sqrt(np.sum(each)) / len(parts))
+
     def judge(
-        self, y: NDArray[Any], decisions: NDArray[Any], classes: NDArray[Any] | None
+        self,
+        y: NDArray[Any],
+        decisions: NDArray[Any],
+        classes: NDArray[Any] | None,
+        *,
+        squares: bool = False,
     ) -> float:
         """What choices are made by: for two classes minus the mean hinge loss, else the score.
 
         `decisions` are values of `decision_function`, or predicted numbers, for which `classes`
-        is None.
+        is None. Decisions of least squares are within the margin, where the hinge loss would
+        praise them for being large: with `squares` it is squared.
         """
         if classes is None:
             return self.score(y, decisions)
         if decisions.ndim == 2:
             return self.score(y, classes[decisions.argmax(axis=1)])
         signs = np.where(y == classes[1], 1.0, -1.0)
-        losses = np.maximum(0, 1 - decisions * signs)
+        losses = np.maximum(0, 1 - decisions * signs) ** (2 if squares else 1)
         return -_class_mean(y, losses) if self.balanced else -float(np.mean(losses))
 
 

@@ -17,7 +17,7 @@ from bochner.linear.heads import RidgeClassifier
 from bochner.models.calibration import fit_slope, sloped_probabilities
 from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
-from bochner.models.trials import Labelled, Tried
+from bochner.models.settings import Labelled, Tried
 from bochner.targets import check_labels
 
 DELTA = 0.05

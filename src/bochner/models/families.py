@@ -150,6 +150,6 @@ def _of_method(method: Any) -> Family:
         made = method.make_map(width=width, task=task, random_state=seed)
         return made if length is None else made.set_params(gamma=_gamma(made, length))
 
-    if method.exact or method.images:
+    if not method.has_width or method.images:
         raise ValueError(f"features={method.name!r} has no map of rows of numbers.")
     return Family("", method.name, make, _SMOOTH if method.uses_gamma else ())

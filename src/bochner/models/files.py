@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import sys
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from bochner.records.files import WriteError, writing_whole
 
 FORMAT = 2  # 1: heads of scikit-learn, and maps under other names
 
+_ARRAY_LIBRARIES = ("cupy", "dask", "jax", "torch")
 _SEAL = b"bochner sha256 "
 
 
@@ -203,9 +206,26 @@ def load_model(path: str | Path) -> Model:
     return Model(pipeline, schema, details)
 
 
+@contextmanager
+def _without_libraries_of_arrays() -> Iterator[None]:
+    """Libraries that are not imported yet are not there meanwhile.
+
+    skops looks through all of scikit-learn once, and with it through scikit-learn's adapters of
+    these: most of the start of a program that only reads a model.
+    """
+    absent = [name for name in _ARRAY_LIBRARIES if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
 def _skops() -> Any:
     try:
-        import skops.io
+        with _without_libraries_of_arrays():
+            import skops.io
     except ModuleNotFoundError as error:
         raise ModelFileError("model files need skops: pip install 'bochner[cli]'") from error
     return skops.io

@@ -28,7 +28,7 @@ from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, Scaling
-from bochner.models.trials import Labelled, Tried
+from bochner.models.settings import Labelled, Tried
 from bochner.models.tuner import Tuner, one_target
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows

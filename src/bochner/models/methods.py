@@ -1,4 +1,4 @@
-"""The registry of methods: everything that the program must know of a way to make features.
+"""The registry of methods: the ways to make a model that the program offers.
 
 A new method is its file and one entry here. Nothing else in the package knows a method by its
 name: who needs to know something of one asks its entry.
@@ -7,10 +7,8 @@ name: who needs to know something of one asks its entry.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
@@ -21,166 +19,22 @@ from bochner.images.single_layer import make_network, one_layer
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
+from bochner.models.method import TASKS, Method, Reason, Rows, Task
+from bochner.models.preparation import make_preparation, make_tree_preparation
 from bochner.nystroem.features import NystroemFeatures
+from bochner.records.memory import memory_limit
 
-Task = Literal["classification", "regression"]
-TASKS = ("classification", "regression")
+__all__ = ["METHODS", "TASKS", "Method", "Rows", "Task", "find_method"]
 
-
-@dataclass(frozen=True)
-class Rows:
-    """What a method may ask of the rows it is to learn from, before it has seen any."""
-
-    n_rows: int
-    n_columns: int
-    task: str
-    image_shape: tuple[int, int, int] | None = None
-
-
-Reason = str | None
-
-
-def _always(width: int | None, rows: Rows) -> Reason:
-    return None
-
-
-def _no_settings(*_: Any) -> dict[str, Any]:
-    return {}
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to turn rows into features, as the program offers it.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in tables and options.
-    summary : str
-        One line about it.
-    make : callable or None
-        Makes the unfitted map from `n_components`, `gamma`, `random_state`, for supervised ones
-        `target`, and the settings of `grid`. None for the exact kernel method, which has no map.
-    cost : int
-        Its place among the methods by what a fit costs, the cheapest first.
-    supervised : bool
-        Whether the map looks at the labels.
-    tasks : tuple of str
-        What it can be used for.
-    grid : mapping
-        Settings of the map that are chosen on held-out rows: their values in order.
-    uses_gamma : bool
-        Whether `gamma` matters enough to be chosen on held-out rows.
-    baseline : bool
-        Whether it is not one of this package; it then works on NumPy rows only.
-    main : bool
-        Whether it is compared without being asked for.
-    reference : bool
-        Whether it is what learned maps are compared with in words.
-    even : bool
-        Whether its columns come in twos, a cosine and a sine.
-    images : bool
-        Whether it is for images only; its `make` is then given `image_shape` too, and no `gamma`.
-    limit : callable
-        Why it cannot have a width for given rows, beyond what the other attributes say; None where
-        it can.
-    start : callable
-        Further settings for a number of columns of the rows and a width.
-    settle : callable
-        Settings that the fitted map found by itself on held-out rows, not to be looked for again.
-    guarantee : str or None
-        What is guaranteed of its kernel, a key of `bochner.compare.guarantees.KINDS`.
-    patterns : {"found", "weighted", "patches"} or None
-        What a picture can show of what it learned of images: frequencies in the order in which
-        they were found at peaks of the labels' Fourier potential, frequencies that weigh most, or
-        directions of patches.
-    saved_types : tuple of str
-        Full names of the types that a fitted map may hold in a model file.
-    """
-
-    name: str
-    summary: str
-    make: Callable[..., Any] | None
-    cost: int
-    supervised: bool = False
-    tasks: tuple[str, ...] = TASKS
-    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    uses_gamma: bool = True
-    baseline: bool = False
-    main: bool = True
-    reference: bool = False
-    even: bool = False
-    images: bool = False
-    limit: Callable[[int | None, Rows], Reason] = _always
-    start: Callable[[int, int | None], dict[str, Any]] = _no_settings
-    settle: Callable[[Any], dict[str, Any]] = _no_settings
-    guarantee: str | None = None
-    patterns: Literal["found", "weighted", "patches"] | None = None
-    saved_types: tuple[str, ...] = ()
-
-    @property
-    def exact(self) -> bool:
-        """Whether it is the exact kernel method, which has no map and so no width."""
-        return self.make is None
-
-    def why_not(self, width: int | None, rows: Rows) -> Reason:
-        """Why the method cannot be used with this width on such rows; None where it can."""
-        if rows.task not in self.tasks:
-            return f"{self.name} is not for {rows.task}"
-        if self.images and rows.image_shape is None:
-            return (
-                f"{self.name} is for images: give their shape, such as --image-shape 28x28 or "
-                "32x32x3, or arrays of shape (n, height, width) in an npz file"
-            )
-        if self.even and width is not None and width % 2:
-            return (
-                f"{self.name} with {width} columns: its width must be even, a cosine and a sine "
-                "for each frequency"
-            )
-        return self.limit(width, rows)
-
-    def make_map(
-        self,
-        *,
-        width: int | None,
-        task: str,
-        gamma: float | str = "scale",
-        image_shape: tuple[int, int, int] | None = None,
-        random_state: int = 0,
-        **settings: Any,
-    ) -> Any:
-        """The unfitted feature map of `width` columns, with further parameters in `settings`.
-
-        `gamma` is as the map takes it; `image_shape`, which methods for images need, is height,
-        width and channels.
-
-        Examples
-        --------
-        >>> from bochner.models.methods import find_method
-        >>> find_method("RBFSampler").make_map(width=10, gamma=0.5, task="regression")
-        RBFSampler(gamma=0.5, n_components=10, random_state=0)
-        """
-        if self.make is None:
-            raise ValueError(f"method {self.name!r} has no feature map.")
-        if width is None:
-            raise ValueError(f"width must be a whole number for {self.name!r}, got None.")
-        if self.supervised:
-            settings = {"target": task, **settings}
-        if self.images:
-            if image_shape is None:
-                raise ValueError(f"{self.why_not(width, Rows(0, 0, task))}.")
-            settings = {"image_shape": tuple(image_shape), **settings}
-        else:
-            settings = {"gamma": gamma, **settings}
-        return self.make(n_components=width, random_state=random_state, **settings)
-
-
-MAX_EXACT = {"classification": 10_000, "regression": 5000}  # training rows
+MAX_EXACT = 10_000  # training rows
+KERNEL_MODEL_SECONDS = 30.0  # that it may take, as one line among many
 MAX_ZONAL = 64  # columns that are worth a search each
 MAX_COVARIANCE = 1024  # columns: eigenvectors of more, for each gamma, outweigh all the rest
 MAX_POOL_NUMBERS = 20_000_000  # in the frequencies that landmarks share, drawn several times
 N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
 MAX_DRAWN = 10_000_000
+TRIAL_CANDIDATES = 5000  # while gamma and the strength are chosen
+TRIAL_LANDMARKS = 128
 
 _BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
 _RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
@@ -188,12 +42,18 @@ _QUANTILES = (0.02, 0.1, 0.3)
 
 
 def _exact_limit(width: int | None, rows: Rows) -> Reason:
-    most = MAX_EXACT[rows.task]
-    if rows.n_rows <= most:
+    matrices = 16 * rows.n_rows**2  # the kernel of all rows, and its factor, of ridge regression
+    memory = memory_limit()
+    if rows.task == "regression" and memory is not None and matrices > memory / 4:
+        return (
+            f"the exact kernel method: its matrices for {rows.n_rows} training rows would take "
+            f"{matrices / 1e9:.2g} GB (--max-rows)"
+        )
+    if rows.n_rows <= MAX_EXACT:
         return None
     return (
         "the exact kernel method: its time grows with the square of the training rows or faster, "
-        f"of which there are {rows.n_rows}; the most is {most} (--max-rows)"
+        f"of which there are {rows.n_rows}; the most is {MAX_EXACT} (--max-rows)"
     )
 
 
@@ -263,6 +123,51 @@ def _exponential(*, gamma: float | str, **parameters: Any) -> Any:
     return NystroemFeatures(kernel="exponential", gamma=own, **parameters)
 
 
+def _kernel_model(*, task: str, n_rows: int, balanced: bool, random_state: int) -> Any:
+    # late: they are made of what is registered here
+    from bochner.models.classifier import KernelClassifier
+    from bochner.models.regressor import KernelRegressor
+
+    given: dict[str, Any] = {"time_budget": KERNEL_MODEL_SECONDS, "random_state": random_state}
+    if task == "regression":
+        return KernelRegressor(**given)
+    return KernelClassifier(class_weight="balanced" if balanced else None, **given)
+
+
+def _boosting(*, task: str, n_rows: int, balanced: bool, random_state: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    given: dict[str, Any] = {"categorical_features": "from_dtype", "random_state": random_state}
+    if task == "regression":
+        return HistGradientBoostingRegressor(**given)
+    weights = "balanced" if balanced else None
+    return HistGradientBoostingClassifier(class_weight=weights, **given)
+
+
+def _linear(*, task: str, n_rows: int, balanced: bool, random_state: int) -> Any:
+    from bochner.linear.heads import RidgeClassifier, RidgeRegressor
+
+    given: dict[str, Any] = {"C": "auto", "random_state": random_state}
+    if task == "regression":
+        return RidgeRegressor(**given)
+    return RidgeClassifier(class_weight="balanced" if balanced else None, **given)
+
+
+def _kernel_model_entry(name: str, task: str) -> Method:
+    return Method(
+        name,
+        "the whole model in one line: scaling, metric, kernel and map, all chosen",
+        None,
+        cost=5,
+        whole=_kernel_model,
+        prepare=partial(make_preparation, standardize=False),
+        called=name,
+        supervised=True,
+        tasks=(task,),
+        only_compared=f"{name} is what fit makes when it is given no method",
+    )
+
+
 _FOURIER_TYPES = ("bochner.fourier.features.FourierFeatures",)
 _POSTERIOR_TYPES = (
     "bochner.fourier.alignment.AlignmentSums",
@@ -310,6 +215,34 @@ _FOURIER_VARIANTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
+        _kernel_model_entry("KernelClassifier", "classification"),
+        _kernel_model_entry("KernelRegressor", "regression"),
+        Method(
+            "HistGradientBoosting",
+            "scikit-learn's gradient boosting of trees: no kernel",
+            None,
+            cost=4,
+            whole=_boosting,
+            prepare=make_tree_preparation,
+            called="gradient boosting (scikit-learn's HistGradientBoosting)",
+            supervised=True,
+            baseline=True,
+            sparse=False,
+            only_compared="HistGradientBoosting is scikit-learn's, and fit makes kernel models",
+        ),
+        Method(
+            "linear",
+            "a plain linear model of the columns: no kernel",
+            None,
+            cost=0,
+            whole=_linear,
+            called="a plain linear model",
+            supervised=True,
+            baseline=True,
+            sparse=False,
+            simplest=True,
+            only_compared="linear has no kernel, and fit makes kernel models",
+        ),
         Method(
             "MarginFourierFeatures",
             "frequencies at the peaks of the labels' Fourier potential",
@@ -345,6 +278,7 @@ METHODS: dict[str, Method] = {
             supervised=True,
             even=True,
             start=_fewer_candidates,
+            trial_limits={"n_candidates": TRIAL_CANDIDATES},
             guarantee="alignment loss",
             patterns="weighted",
             saved_types=_POSTERIOR_TYPES,
@@ -372,6 +306,7 @@ METHODS: dict[str, Method] = {
             main=False,
             even=True,
             start=_fewer_candidates,
+            trial_limits={"n_candidates": TRIAL_CANDIDATES},
             guarantee="alignment loss",
             saved_types=_POSTERIOR_TYPES,
         ),
@@ -381,6 +316,7 @@ METHODS: dict[str, Method] = {
             LandmarkSimilarities,
             cost=6,
             supervised=True,
+            trial_width=TRIAL_LANDMARKS,
             limit=_landmark_limit,
             saved_types=_LANDMARK_TYPES,
         ),
@@ -475,6 +411,7 @@ METHODS: dict[str, Method] = {
             "the exact kernel method: a support vector machine or kernel ridge regression",
             None,
             cost=10,
+            called="the exact kernel method",
             baseline=True,
             limit=_exact_limit,
         ),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
+from bochner.engine.places import dense
 from bochner.engine.summaries import variance
 from bochner.linear.base import LinearHead
 from bochner.linear.heads import (
@@ -28,7 +29,12 @@ _SVC_STEPS = 10**7  # of two rows each; with a very large C there would be no en
 
 
 def make_head(
-    task: str, n_classes: int | None, *, C: float | None = None, balanced: bool = False
+    task: str,
+    n_classes: int | None,
+    *,
+    C: float | Literal["auto"] | None = None,
+    balanced: bool = False,
+    squares: bool = False,
 ) -> LinearHead:
     """The unfitted linear model on features: squared hinge for two classes, otherwise ridge.
 
@@ -38,15 +44,17 @@ def make_head(
         What the labels are.
     n_classes : int or None
         Number of classes.
-    C : float or None, default=None
-        Weight of the loss; None is 10.
+    C : float, "auto" or None, default=None
+        Weight of the loss; None is 10, ``"auto"`` is chosen on held-out rows.
     balanced : bool, default=False
         Whether every class weighs the same, however many rows it has.
+    squares : bool, default=False
+        Least squares for two classes too: many penalties cost as little as one.
     """
     C = DEFAULT_C if C is None else C
     if task == "regression":
         return RidgeRegressor(C)
-    kind = SquaredHingeClassifier if n_classes == 2 else RidgeClassifier
+    kind = SquaredHingeClassifier if n_classes == 2 and not squares else RidgeClassifier
     return kind(C, class_weight="balanced" if balanced else None)
 
 
@@ -75,10 +83,14 @@ def make_metric(mode: str, task: str, random_state: int = 0) -> GradientMetric:
 
 def check_metric(method: Method, metric: str | None) -> None:
     """A ValueError where a method cannot have a metric."""
-    if metric is not None and method.images:
+    if metric is None:
+        return
+    if method.images:
         raise ValueError(
             f"{method.name} looks at images as they are: a metric would mix their pixels."
         )
+    if method.whole is not None:
+        raise ValueError(f"{method.name} is a whole model: no metric comes before it.")
 
 
 def count_classes(y: Any, task: str) -> int | None:
@@ -148,6 +160,10 @@ def make_model(
     if isinstance(gamma, str) and gamma != "scale":
         raise ValueError(f"gamma must be a number or 'scale', got {gamma!r}.")
     check_metric(found, metric)
+    if found.whole is not None:
+        return make_whole(
+            found, X, task, balanced=balanced, random_state=random_state, image_shape=image_shape
+        )
     prepare = make_preparation(X, image_shape)
     if isinstance(gamma, str) and not found.images:
         gamma = scale_rule(clone(prepare).fit_transform(X))  # a metric does not change it
@@ -167,6 +183,24 @@ def make_model(
     )
     head = make_head(task, count_classes(y, task), C=C, balanced=balanced)
     return Pipeline([*first, ("map", feature_map), ("head", head)])
+
+
+def make_whole(
+    method: Method,
+    X: Any,
+    task: str,
+    *,
+    balanced: bool = False,
+    random_state: int = 0,
+    image_shape: tuple[int, int, int] | None = None,
+) -> Pipeline:
+    """The unfitted pipeline of a method that is a whole model, for rows as they are in a file."""
+    assert method.whole is not None
+    model = method.whole(
+        task=task, n_rows=X.shape[0], balanced=balanced, random_state=random_state
+    )
+    rows: Any = "passthrough" if method.sparse else FunctionTransformer(dense)
+    return Pipeline([("prepare", method.prepare(X, image_shape)), ("map", rows), ("head", model)])
 
 
 def scale_rule(X: Any) -> float:

@@ -18,7 +18,12 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
@@ -34,6 +39,7 @@ from bochner.records.wording import listed
 
 FEWEST_OF_A_CATEGORY = 5  # rows; the rarer ones share a column
 _DENSE_COLUMNS = 500  # up to which the result is dense, however many zeros there are
+_MOST_OF_TREES = 250  # categories of a column that trees are given
 _DAY = 86_400e6  # microseconds
 _PIXEL_ROWS = 1000  # images looked at together
 
@@ -206,6 +212,70 @@ def make_preparation(
         fill, *scale = _fill_and_scale(standardize)
         return Pipeline([fill, ("vary", VarianceThreshold()), *scale])
     return _prepare_columns(X, standardize)
+
+
+class TreeColumns(_FrameTransformer):
+    """Columns as trees take them: numbers with their gaps, dates as days, categories as such.
+
+    The result is a DataFrame. Of very many categories the rarest count as missing.
+
+    >>> import pandas as pd
+    >>> made = TreeColumns().fit_transform(pd.DataFrame({"a": [1, None, 2], "b": ["x", "y", "x"]}))
+    >>> made["a"].tolist(), made["b"].cat.codes.tolist()
+    ([1.0, nan, 2.0], [0, 1, 0])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find kinds and categories of the columns."""
+        frame = self._frame(X, reset=True)
+        self.kinds_ = {k: kind for k, kind in column_kinds(frame).items() if kind in USED_KINDS}
+        self.day_first_ = {name: day_comes_first(frame[name]) for name in self._of_kind("date")}
+        self.categories_ = {
+            name: sorted(frame[name].dropna().map(str).value_counts().index[:_MOST_OF_TREES])
+            for name in self._of_kind("category")
+        }
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The columns that can be used, as a DataFrame."""
+        import pandas as pd
+
+        frame, made = self._frame(X), {}
+        for name, kind in self.kinds_.items():
+            column = frame[name]
+            if kind == "category":
+                text, known = column.astype(object).map(str), self.categories_[name]
+                made[name] = pd.Categorical(
+                    text.where(column.notna() & text.isin(known)), categories=known
+                )
+            elif kind == "date":
+                made[name] = _days(column, self.day_first_[name])
+            else:
+                made[name] = column.astype(np.float64).to_numpy()
+        return pd.DataFrame(made)
+
+    def _of_kind(self, kind: Kind) -> list[Any]:
+        return [name for name, one in self.kinds_.items() if one == kind]
+
+
+def make_tree_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
+    """An unfitted transformer of rows like these for models that take gaps and categories.
+
+    Parameters
+    ----------
+    X : DataFrame, array or sparse matrix of shape (n, d)
+        Rows; all but a DataFrame are left as they are.
+    image_shape : sequence of int or None, default=None
+        Not looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.models.preparation import make_tree_preparation
+    >>> make_tree_preparation(np.eye(2)).fit_transform([[1.0, np.nan]])
+    [[1.0, nan]]
+    """
+    return TreeColumns() if hasattr(X, "iloc") else FunctionTransformer()
 
 
 def _check_varies(X: Any) -> None:

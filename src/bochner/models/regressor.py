@@ -17,7 +17,7 @@ from bochner.linear.heads import RidgeRegressor
 from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
-from bochner.models.trials import Labelled, Tried
+from bochner.models.settings import Labelled, Tried
 
 DELTA = 0.05
 _SHARE = 0.9  # of the rows, whose largest error the certificate is about

@@ -3,17 +3,20 @@
 Gamma, the strength of a posterior, and the `C` of the head. Test rows are no part of this module,
 and a map that learns does not see the rows that its settings are chosen on: a penalty chosen on
 rows that the features were fitted to would be too weak. Each setting is searched in turn, from a
-common start, along a short list of values, with the others at the best so far; for every
-candidate the path of `C` is followed until two values do worse. What was chosen is then fitted
-again on all rows. So is a metric: learned without the held-out rows first, then with all.
+common start, along a short list of values, with the others at the best so far: on a part of the
+rows, and with ridge regression, whose penalties all come from one set of sums. Then the path of
+`C` of the head is followed once, with all training rows, until two values do worse. What was
+chosen is fitted again on all rows. So is a metric: learned without the held-out rows first, then
+with all.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,101 +25,41 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from bochner.engine.places import on_device, to_numpy
+from bochner.engine.places import to_numpy
 from bochner.linear.base import LinearHead
-from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
+from bochner.linear.penalty import PATIENCE
 from bochner.linear.scoring import Measure
-from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
-from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.folding import fold
-from bochner.models.methods import Method, find_method
-from bochner.models.pipelines import (
-    check_metric,
-    count_classes,
-    make_exact,
-    make_head,
-    make_metric,
-    scale_rule,
+from bochner.models.method import Method
+from bochner.models.methods import find_method
+from bochner.models.pipelines import check_metric, make_exact, make_whole, scale_rule
+from bochner.models.problem import NO_METRIC, LearnedMetric, Problem
+from bochner.models.trials import (
+    Chosen,
+    ExactTrial,
+    SettingTrial,
+    Trial,
+    judge_map,
+    new_map,
+    search,
 )
 
+__all__ = [
+    "Chosen",
+    "FittedModel",
+    "Problem",
+    "choose",
+    "choose_map",
+    "fit",
+    "learn",
+    "learn_whole",
+]
+
 GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the scale rule
-EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all looked at
-CHOOSING_ROWS = 4000  # training rows that settings are chosen with; `C` with all
+CHOOSING_ROWS = 2500  # training rows that settings are chosen with; `C` with all
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-
-@dataclass(frozen=True)
-class LearnedMetric:
-    """A fitted metric, and the seconds that it took; None does nothing to rows."""
-
-    fitted: GradientMetric | None = None
-    seconds: float = 0.0
-
-    def __call__(self, X: Any) -> Any:
-        """Rows as the map is to see them."""
-        return X if self.fitted is None else self.fitted.transform(X)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Prepared training rows, labels, and what is learned from them.
-
-    `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
-    None is chosen among multiples of the scale rule. The maps of this package work on `device`:
-    ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
-    channels, where rows are images. `metric` is the mode of a metric that is learned before any
-    map, once for all methods that share the problem; None is no metric.
-    """
-
-    X: Any
-    y: NDArray[Any]
-    task: str
-    measure: Measure
-    seed: int = 0
-    gamma: float | None = None
-    device: str = "cpu"
-    image_shape: tuple[int, int, int] | None = None
-    metric: str | None = None
-    _metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
-
-    def head(self) -> LinearHead:
-        """The unfitted linear model that is put on a map."""
-        return make_head(
-            self.task, count_classes(self.y, self.task), balanced=self.measure.balanced
-        )
-
-    def learn_metric(self, rows: NDArray[np.intp] | None = None) -> LearnedMetric:
-        """The metric of some rows, or of all."""
-        if self.metric is None:
-            return LearnedMetric()
-        key = b"" if rows is None else rows.tobytes()
-        if key not in self._metrics:
-            X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
-            start = time.perf_counter()
-            metric = make_metric(self.metric, self.task, self.seed)
-            metric.fit(on_device(X, self.device), y)
-            self._metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
-        return self._metrics[key]
-
-    def rows_for(self, method: Method, X: Any) -> Any:
-        """Rows on the device, except for scikit-learn's own methods."""
-        return X if method.baseline else on_device(X, self.device)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What did best on held-out rows: settings of the map with its `gamma`, and the penalty.
-
-    `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
-    measure on the held-out rows, the best of all that were tried, hence optimistic.
-    """
-
-    settings: dict[str, Any]
-    Cs: Callable[[int], float]
-    judged: float
-    score: float
 
 
 @dataclass(frozen=True)
@@ -129,7 +72,7 @@ class FittedModel:
     seconds: float
     settings: dict[str, Any]
     score: float
-    metric: LearnedMetric = LearnedMetric()
+    metric: LearnedMetric = NO_METRIC
 
     @property
     def C(self) -> float:
@@ -163,9 +106,39 @@ def learn(method: str, width: int | None, problem: Problem) -> FittedModel:
     `width` is the number of columns of the map; None for the exact kernel method.
     """
     found = find_method(method)
+    before = sum(metric.seconds for metric in problem.metrics.values())
+    start = time.perf_counter()
     chosen = choose(found, width, problem)
     settings = {**chosen.settings, "C": chosen.Cs(len(problem.y))}
-    return fit(found, width, problem, settings, chosen.score)
+    model = fit(found, width, problem, settings, chosen.score, chosen.complete)
+    return replace(model, seconds=before + time.perf_counter() - start)
+
+
+def learn_whole(method: Method, X: Any, problem: Problem) -> FittedModel:
+    """Fit a method that is a whole model, on rows as they are in a file.
+
+    They are those of the `problem`, which has them prepared. The fitted model takes such rows.
+    """
+    start = time.perf_counter()
+    pipeline = make_whole(
+        method,
+        X,
+        problem.task,
+        balanced=problem.measure.balanced,
+        random_state=problem.seed,
+        image_shape=problem.image_shape,
+    )
+    with _quiet():
+        pipeline.fit(X, problem.y)
+    chosen = getattr(pipeline[-1], "chosen_", {})
+    results = ("score", "seconds", "n_rows")
+    settings = {name: value for name, value in chosen.items() if name not in results}
+    seconds = time.perf_counter() - start
+    return FittedModel(None, pipeline, _as_they_are, seconds, settings, chosen.get("score", 0.0))
+
+
+def _as_they_are(X: Any) -> Any:
+    return X
 
 
 def fit(
@@ -174,18 +147,17 @@ def fit(
     problem: Problem,
     settings: Mapping[str, Any],
     score: float = float("nan"),
+    complete: Callable[[], Any] | None = None,
 ) -> FittedModel:
     """Fit the map and the head with given settings on all rows.
 
-    `score` is what held-out rows gave for them.
+    `score` is what held-out rows gave for them; `complete` makes the fitted map, where there is
+    a shorter way.
     """
     check_metric(method, problem.metric)
     y, given = problem.y, dict(settings)
     C = given.pop("C")
-    with warnings.catch_warnings():
-        # Widths that cut a shell of eigenvalues, searches that stop early: what they are worth
-        # is measured.
-        warnings.simplefilter("ignore")
+    with _quiet():
         metric = problem.learn_metric()
         X = metric(problem.X)
         start = time.perf_counter()
@@ -195,12 +167,26 @@ def fit(
             head.fit(X, y)
         else:
             rows = problem.rows_for(method, X)
-            feature_map = _new_map(method, width, problem, given).fit(rows, y)
+            if complete is not None:
+                feature_map = complete()
+            else:
+                feature_map = new_map(method, width, problem, given).fit(rows, y)
             head = problem.head().set_params(C=C)
             head.fit(to_numpy(feature_map.transform(rows)), y)
         seconds = time.perf_counter() - start + metric.seconds
     place = partial(problem.rows_for, method)
     return FittedModel(feature_map, head, place, seconds, dict(settings), score, metric)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings: widths that cut a shell of eigenvalues, searches that stop early.
+
+    What they are worth is measured.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
@@ -215,109 +201,17 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
     for name, values in method.grid.items():
         settings[name] = values[len(values) // 2]
         lists[name] = values
-    # Where a penalty is all there is to choose, it is chosen with all rows at once.
-    fewer = CHOOSING_ROWS if lists or method.exact else None
-    trial = _Trial(method, width, problem, fewer)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as in fit
-        for name, values in lists.items():
-
-            def judge(value: float, name: str = name) -> float:
-                return trial({**settings, name: value}).judged
-
-            settings[name] = search_along(values, settings[name], judge)
-        best = trial(settings)
-        if not method.exact and trial.uses_fewer_rows:
-            # The penalty with all training rows, for the settings chosen with fewer.
-            best = _Trial(method, width, problem, None)(best.settings)
-    return best
-
-
-class _Trial:
-    """Candidates fitted on some training rows and judged on others, each once."""
-
-    def __init__(
-        self, method: Method, width: int | None, problem: Problem, max_rows: int | None
-    ) -> None:
-        self.method, self.width, self.problem = method, width, problem
-        X, y = problem.X, problem.y
-        self.uses_fewer_rows = max_rows is not None and len(y) > max_rows
-        kept, held = hold_out(y, problem.seed, classes=problem.measure.classes, max_rows=max_rows)
-        self.y, self.held_y = y[kept], y[held]
-        metric = problem.learn_metric(kept)
-        self.X, self.held_X = (problem.rows_for(method, metric(X[rows])) for rows in (kept, held))
-        self._found: dict[tuple[Any, ...], Chosen] = {}
-        self._by_gamma: dict[float, Any] = {}
-
-    def __call__(self, settings: Mapping[str, Any]) -> Chosen:
-        key = tuple(sorted(settings.items()))
-        if key not in self._found:
-            judge = self._exact if self.method.exact else self._map
-            self._found[key] = judge(dict(settings))
-        return self._found[key]
-
-    def _exact(self, settings: dict[str, Any]) -> Chosen:
-        measure = self.problem.measure
-        scores: dict[float, float] = {}
-
-        def score(C: float) -> float:
-            exact = make_exact(self.problem.task, C=C, balanced=measure.balanced, **settings)
-            exact.fit(self.X, self.y)
-            scores[C] = measure.score(self.held_y, exact.predict(self.held_X))
-            return scores[C]
-
-        C = search_along(EXACT_CS, EXACT_CS[len(EXACT_CS) // 2], score)
-        return Chosen(settings, lambda n_rows: C, scores[C], scores[C])
-
-    def _map(self, settings: dict[str, Any]) -> Chosen:
-        head, feature_map = self.problem.head(), self._fitted(settings)
-        rows = self.X, self.y, self.held_X, self.held_y
-        choice = _judge(feature_map, head, *rows, self.problem.measure)
-        settings = {**settings, **self.method.settle(feature_map)}
-        return Chosen(
-            settings,
-            lambda n_rows: head.default_Cs(n_rows)[choice.position],
-            choice.judged,
-            choice.score,
-        )
-
-    def _fitted(self, settings: dict[str, Any]) -> Any:
-        feature_map = _new_map(self.method, self.width, self.problem, settings)
-        if not self.method.grid or not hasattr(feature_map, "with_posterior"):
-            return feature_map.fit(self.X, self.y)
-        # The losses of the candidates do not depend on the posterior.
-        gamma = settings["gamma"]
-        if gamma not in self._by_gamma:
-            self._by_gamma[gamma] = feature_map.fit(self.X, self.y)
-        changes = {name: settings[name] for name in self.method.grid}
-        return self._by_gamma[gamma].with_posterior(**changes)
-
-
-def _new_map(
-    method: Method, width: int | None, problem: Problem, settings: Mapping[str, Any]
-) -> Any:
-    return method.make_map(
-        width=width,
-        task=problem.task,
-        random_state=problem.seed,
-        image_shape=problem.image_shape,
-        **settings,
-    )
-
-
-def _judge(
-    feature_map: Any,
-    head: LinearHead,
-    X: Any,
-    y: NDArray[Any],
-    held_X: Any,
-    held_y: NDArray[Any],
-    measure: Measure,
-    patience: int | None = PATIENCE,
-) -> PenaltyChoice:
-    """The best penalty on held-out rows for a fitted map."""
-    features, held = (to_numpy(feature_map.transform(rows)) for rows in (X, held_X))
-    return choose_penalty(head, features, y, held, held_y, measure, patience=patience)
+    with _quiet():
+        if method.exact:
+            return search(ExactTrial(method, width, problem, CHOOSING_ROWS), settings, lists)
+        last = Trial(method, width, problem)
+        if lists:
+            trial = SettingTrial(method, width, problem, CHOOSING_ROWS)
+            found = search(trial, trial.cheaper(settings), lists).settings
+            settings.update({name: found[name] for name in lists})
+            if trial.is_whole:
+                last.take_over(trial)
+        return last(settings)
 
 
 def choose_map(
@@ -405,7 +299,7 @@ def _best_candidate(
         for kept, held in splits:
             feature_map = make().fit(X[kept], y[kept])
             rows = X[kept], y[kept], X[held], y[held]
-            paths.append(_judge(feature_map, head, *rows, measure, patience).scores)
+            paths.append(judge_map(feature_map, head, *rows, measure, patience).scores)
         means = np.mean(paths, axis=0)
         position = int(np.argmax(means))
         if best is None or means[position] > best[2]:

@@ -52,7 +52,7 @@ def check_method(table: Table, method: str, width: int | None) -> None:
     """A ValueError where a method cannot have this width, or is not for such data."""
     found = find_method(method)
     rows = Rows(len(table.y), table.X.shape[1], table.task, table.image_shape)
-    reason = found.why_not(None if found.exact else width, rows)
+    reason = found.only_compared or found.why_not(None if found.exact else width, rows)
     if reason is not None:
         raise ValueError(f"{reason}.")
 

@@ -1,116 +1,210 @@
-"""What a search tries: settings of a model, and how they did on held-out rows."""
+"""Candidates fitted on some training rows and judged on others."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.models.families import Family
-from bochner.models.methods import Task
-from bochner.models.scaling import Scaling
-from bochner.nystroem.features import NystroemFeatures
+from bochner.engine.places import to_numpy
+from bochner.linear.base import LinearHead
+from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
+from bochner.linear.scoring import Measure
+from bochner.linear.search import search_along
+from bochner.linear.splits import hold_out
+from bochner.models.method import Method
+from bochner.models.pipelines import make_exact
+from bochner.models.problem import Problem
 
-FIRST_PENALTY = 1e-5
-_SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
-
-Float = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Rows, their targets as columns, and weights; `y` are the targets as they were given."""
-
-    X: Any
-    y: NDArray[Any]
-    columns: Float
-    weights: Float | None
+EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all looked at
+_JUDGES = 1000  # rows held out of many: more than a quarter, as they cost least
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a model is made of."""
+class Chosen:
+    """What did best on held-out rows: settings of the map with its `gamma`, and the penalty.
 
-    scaling: Scaling
-    metric: str | None
-    family: Family
-    bandwidth: float | None
-    width: int | None  # None: all rows are landmarks
-    penalty: float = FIRST_PENALTY
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A setting, and how it did on held-out rows.
-
-    Settings are compared by the mean of `losses`, one for each held-out row: its squared error, or
-    for classes the logistic loss of its margin, which tells settings apart that err on the same
-    rows. `wrong` says for classes which rows are misclassified.
+    `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
+    measure on the held-out rows, the best of all that were tried, hence optimistic. `complete`
+    makes the map of all rows out of the one that was judged, where that is less work than a fit.
     """
 
-    setting: Setting
+    settings: dict[str, Any]
+    Cs: Callable[[int], float]
+    judged: float
     score: float
-    losses: Float
-    wrong: NDArray[np.bool_] | None
-    decisions: Float
-    weights: Float | None
-    n_rows: int
-    seconds: float
+    complete: Callable[[], Any] | None = None
+
+
+def search(
+    trial: Trial, settings: dict[str, Any], lists: Mapping[str, tuple[float, ...]]
+) -> Chosen:
+    """One setting after the other, from its start along its list."""
+    for name, values in lists.items():
+
+        def judge(value: float, name: str = name) -> float:
+            return trial({**settings, name: value}).judged
+
+        settings[name] = search_along(values, settings[name], judge)
+    return trial(settings)
+
+
+class Trial:
+    """Candidates fitted on some training rows and judged on others, each once."""
+
+    def __init__(
+        self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
+    ) -> None:
+        self.method, self.width, self.problem = method, width, problem
+        X, y = problem.X, problem.y
+        fewer = max_rows is not None and len(y) > max_rows
+        kept, held = hold_out(
+            y,
+            problem.seed,
+            classes=problem.measure.classes,
+            n_held=min(_JUDGES, max_rows // 2) if fewer and max_rows else None,
+            max_rows=max_rows,
+        )
+        self.y, self.held_y = y[kept], y[held]
+        metric = problem.learn_metric(kept)
+        self.X, self.held_X = (problem.rows_for(method, metric(X[rows])) for rows in (kept, held))
+        self.maps: dict[tuple[Any, ...], Any] = {}
+        self._found: dict[tuple[Any, ...], Chosen] = {}
+
+    def __call__(self, settings: Mapping[str, Any]) -> Chosen:
+        key = _key(settings)
+        if key not in self._found:
+            self._found[key] = self._judge(dict(settings))
+        return self._found[key]
+
+    def take_over(self, other: Trial) -> None:
+        """Know what another trial of the same rows found; with the same head nothing is left."""
+        self.maps = other.maps
+        if type(other.head()) is type(self.head()):
+            self._found = other._found
+
+    def head(self) -> LinearHead:
+        return self.problem.head()
+
+    def _judge(self, settings: dict[str, Any]) -> Chosen:
+        head, key = self.head(), _key(settings)
+        if key not in self.maps:
+            self.maps[key] = self._fitted(settings)
+        feature_map = self.maps[key]
+        rows = self.X, self.y, self.held_X, self.held_y
+        choice = judge_map(feature_map, head, *rows, self.problem.measure)
+        return Chosen(
+            {**settings, **self.method.settle(feature_map)},
+            lambda n_rows: head.default_Cs(n_rows)[choice.position],
+            choice.judged,
+            choice.score,
+            partial(self._completed, feature_map) if self._can_complete(feature_map) else None,
+        )
+
+    def _fitted(self, settings: dict[str, Any]) -> Any:
+        return new_map(self.method, self.width, self.problem, settings).fit(self.X, self.y)
+
+    def _can_complete(self, feature_map: Any) -> bool:
+        """Whether the held-out rows can be learned from as well: not after a metric of others."""
+        return (
+            hasattr(feature_map, "partial_fit")
+            and self.problem.metric is None
+            and self.problem.measure.classes
+            and len(np.unique(self.y)) == len(np.unique(self.problem.y))
+        )
+
+    def _completed(self, feature_map: Any) -> Any:
+        return feature_map.partial_fit(self.held_X, self.held_y)
+
+
+class SettingTrial(Trial):
+    """Of settings of a map: with ridge regression, and where that is costly a smaller map."""
+
+    def __init__(
+        self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
+    ) -> None:
+        self.is_narrower = bool(width and method.trial_width and width > method.trial_width)
+        if self.is_narrower:
+            width = method.trial_width
+        super().__init__(method, width, problem, max_rows)
+        self._by_gamma: dict[float, Any] = {}
 
     @property
-    def loss(self) -> float:
-        """What is made small."""
-        return float(np.average(self.losses, weights=self.weights))
+    def is_whole(self) -> bool:
+        """Whether these are the rows and the maps that the penalty is chosen with."""
+        fewer_rows = len(self.problem.y) > len(self.y) + len(self.held_y)
+        return not (fewer_rows or self.is_narrower or self.method.trial_limits)
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """What was tried and what came of it, as plain values."""
-        s = self.setting
-        return {
-            "scaling": s.scaling,
-            "metric": s.metric,
-            "kernel": s.family.kernel,
-            "features": s.family.features if s.width else NystroemFeatures.__name__,
-            "bandwidth": s.bandwidth,
-            "n_components": s.width or self.n_rows,
-            "penalty": s.penalty,
-            "n_rows": self.n_rows,
-            "score": self.score,
-            "seconds": self.seconds,
-        }
+    def cheaper(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings with the limits that hold for trials."""
+        limits = self.method.trial_limits.items()
+        return {**settings, **{name: min(most, settings.get(name, most)) for name, most in limits}}
 
+    def head(self) -> LinearHead:
+        return self.problem.head(squares=True)
 
-def losses_of(
-    decisions: Float, held: Labelled, task: Task
-) -> tuple[float, Float, NDArray[np.bool_] | None]:
-    """The score, the loss of every held-out row, and which of them are misclassified."""
-    targets, weights = held.columns, held.weights
-    if task == "regression":
-        losses = ((decisions - targets) ** 2).mean(axis=1)
-        spread = ((targets - np.average(targets, axis=0, weights=weights)) ** 2).mean(axis=1)
-        whole = float(np.average(spread, weights=weights))
-        error = float(np.average(losses, weights=weights))
-        return 1 - error / whole if whole else 0.0, losses, None
-    if targets.shape[1] == 1:
-        margins = (decisions * targets)[:, 0]
-    else:
-        own = targets > 0
-        others = np.where(own, -np.inf, decisions).max(axis=1)
-        margins = 0.5 * (decisions[own] - others)
-    wrong = margins <= 0
-    score = 1 - float(np.average(wrong, weights=weights))
-    return score, np.logaddexp(0, -_SLOPE * margins), wrong
+    def _fitted(self, settings: dict[str, Any]) -> Any:
+        unfitted = new_map(self.method, self.width, self.problem, settings)
+        if not self.method.grid or not hasattr(unfitted, "with_posterior"):
+            return super()._fitted(settings)
+        # The losses of the candidates do not depend on the posterior.
+        gamma = settings["gamma"]
+        if gamma not in self._by_gamma:
+            self._by_gamma[gamma] = super()._fitted(settings)
+        changes = {name: settings[name] for name in self.method.grid}
+        return self._by_gamma[gamma].with_posterior(**changes)
+
+    def _can_complete(self, feature_map: Any) -> bool:
+        return False
 
 
-def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:
-    """The best, at most so many, and none behind by more than some standard errors."""
-    found = sorted(found, key=lambda one: one.loss)[:n_kept]
-    return [one for one in found if not clearly_worse(one, found[0], errors)]
+class ExactTrial(Trial):
+    """Of the exact kernel method."""
+
+    def _judge(self, settings: dict[str, Any]) -> Chosen:
+        measure = self.problem.measure
+        scores: dict[float, float] = {}
+
+        def score(C: float) -> float:
+            exact = make_exact(self.problem.task, C=C, balanced=measure.balanced, **settings)
+            exact.fit(self.X, self.y)
+            scores[C] = measure.score(self.held_y, exact.predict(self.held_X))
+            return scores[C]
+
+        C = search_along(EXACT_CS, EXACT_CS[len(EXACT_CS) // 2], score)
+        return Chosen(settings, lambda n_rows: C, scores[C], scores[C])
 
 
-def clearly_worse(one: Tried, top: Tried, errors: float) -> bool:
-    """Whether the mean loss is larger by so many standard errors of the difference."""
-    excess = one.losses - top.losses
-    return one.loss - top.loss > errors * float(excess.std()) / len(excess) ** 0.5
+def _key(settings: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(sorted(settings.items()))
+
+
+def new_map(
+    method: Method, width: int | None, problem: Problem, settings: Mapping[str, Any]
+) -> Any:
+    return method.make_map(
+        width=width,
+        task=problem.task,
+        random_state=problem.seed,
+        image_shape=problem.image_shape,
+        **settings,
+    )
+
+
+def judge_map(
+    feature_map: Any,
+    head: LinearHead,
+    X: Any,
+    y: NDArray[Any],
+    held_X: Any,
+    held_y: NDArray[Any],
+    measure: Measure,
+    patience: int | None = PATIENCE,
+) -> PenaltyChoice:
+    """The best penalty on held-out rows for a fitted map."""
+    features, held = (to_numpy(feature_map.transform(rows)) for rows in (X, held_X))
+    return choose_penalty(head, features, y, held, held_y, measure, patience=patience)

@@ -30,7 +30,7 @@ from bochner.metric.matrices import DIAGONAL, MODES
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, ColumnScaler, Scaling
-from bochner.models.trials import (
+from bochner.models.settings import (
     FIRST_PENALTY,
     Labelled,
     Setting,

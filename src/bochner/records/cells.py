@@ -66,9 +66,9 @@ class Result:
     """What came out of a cell.
 
     `score` is on the test rows: the share classified correctly, or R2. `fit` is the time in
-    seconds that the feature map needs to learn from all training rows, `seconds` that of
-    everything, with all choices made on held-out rows. `details` has what was chosen, and other
-    numbers.
+    seconds of a fit, in a study of the feature map alone, in a comparison of the model with all
+    choices made on held-out rows; `seconds` is that of everything. `details` has what was chosen,
+    and other numbers.
     """
 
     cell: Cell

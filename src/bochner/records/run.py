@@ -19,6 +19,7 @@ from typing import Any
 from bochner.records.cells import Cell, Notebook, Result
 
 Measurer = Callable[[Cell], Result]
+Plan = Callable[[Sequence[Result]], Iterable[Cell]]  # from results to what they call for
 
 _MAX_JOBS = 8
 _CELLS_PER_JOB = 6  # below that a process is not worth starting
@@ -45,22 +46,34 @@ def default_jobs(n_cells: int, device: str = "cpu") -> int:
     return max(1, min(cpu_count(), _MAX_JOBS, n_cells // _CELLS_PER_JOB))
 
 
+def _no_more() -> Sequence[Cell]:
+    return ()
+
+
 def measure_all(
-    cells: Sequence[Cell], measurer: Measurer, *, n_jobs: int = 1, deadline: float | None = None
+    cells: Sequence[Cell],
+    measurer: Measurer,
+    *,
+    n_jobs: int = 1,
+    deadline: float | None = None,
+    more: Callable[[], Sequence[Cell]] = _no_more,
 ) -> Generator[Event, None, None]:
     """Measure cells in order: each is yielded when it is begun, then its result or failure.
 
     With several processes each has one thread. After the `deadline`, a time of
-    ``time.monotonic()``, no cell is begun.
+    ``time.monotonic()``, no cell is begun. When all are done, `more` is asked for others, until
+    there are none.
     """
     if n_jobs > 1:
-        yield from _measure_in_processes(cells, measurer, n_jobs, deadline)
+        yield from _measure_in_processes(cells, measurer, n_jobs, deadline, more)
         return
-    for cell in cells:
-        if _is_past(deadline):
-            return
-        yield cell
-        yield _measured(measurer, cell)
+    while cells:
+        for cell in cells:
+            if _is_past(deadline):
+                return
+            yield cell
+            yield _measured(measurer, cell)
+        cells = more()
 
 
 @dataclass
@@ -113,14 +126,36 @@ class Run:
     failures: dict[Cell, str] = field(default_factory=dict)
     interrupted: bool = False
 
-    def __call__(self, cells: Iterable[Cell]) -> list[Result]:
+    def __call__(self, cells: Iterable[Cell], then: Plan | None = None) -> list[Result]:
+        """Measure cells, and when they are done those that follow from all results so far.
+
+        `then` is asked again after each time, until there is nothing new.
+        """
         cells = list(cells)
-        self.planned = list(dict.fromkeys([*self.planned, *cells]))
+        self._plan(cells)
         missing = [cell for cell in dict.fromkeys(cells) if self._is_missing(cell)]
-        if missing and not self.interrupted:
+
+        def more() -> list[Cell]:
+            while then is not None:
+                n_planned = len(self.planned)
+                found = self._plan(then(self.results))
+                if found or len(self.planned) == n_planned:
+                    return found
+            return []
+
+        if not self.interrupted:
             with self._interruptible():
-                self._measure(missing)
+                self._measure(missing or more(), more)
+        if then is not None:  # what was not begun is missing
+            self._plan(then(self.results))
+            return self.results
         return [self.notebook[cell] for cell in cells if cell in self.notebook]
+
+    def _plan(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Take note of cells; those of them that are new, and not on file."""
+        new = [cell for cell in dict.fromkeys(cells) if cell not in self.planned]
+        self.planned += new
+        return [cell for cell in new if self._is_missing(cell)]
 
     @property
     def results(self) -> list[Result]:
@@ -135,9 +170,11 @@ class Run:
     def _is_missing(self, cell: Cell) -> bool:
         return cell not in self.notebook and cell not in self.failures
 
-    def _measure(self, cells: Sequence[Cell]) -> None:
+    def _measure(self, cells: Sequence[Cell], more: Callable[[], Sequence[Cell]]) -> None:
         n_done, n_jobs = 0, min(self.n_jobs, len(cells))
-        measured = measure_all(cells, self.measurer, n_jobs=n_jobs, deadline=self.deadline)
+        measured = measure_all(
+            cells, self.measurer, n_jobs=n_jobs, deadline=self.deadline, more=more
+        )
         with closing(measured) as events:  # processes end before anything else goes on
             for event in events:
                 if self.interrupted:  # the measurement may have been cut short
@@ -147,7 +184,7 @@ class Run:
                 elif isinstance(event, Result):
                     self.notebook.add(event)
                 n_done += not isinstance(event, Cell)
-                self.watch(event, n_done, len(cells))
+                self.watch(event, n_done, n_done + len(self.missing))
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -188,7 +225,11 @@ def _measured(measurer: Measurer, cell: Cell) -> Result | Failure:
 
 
 def _measure_in_processes(
-    cells: Sequence[Cell], measurer: Measurer, n_jobs: int, deadline: float | None
+    cells: Sequence[Cell],
+    measurer: Measurer,
+    n_jobs: int,
+    deadline: float | None,
+    more: Callable[[], Sequence[Cell]],
 ) -> Generator[Event, None, None]:
     from joblib.externals.loky import BrokenProcessPool, get_reusable_executor
 
@@ -222,6 +263,8 @@ def _measure_in_processes(
                     result = Failure(cell, "its process ended; perhaps memory ran out")
                     executor = None
                 yield result
+            if not (waiting or running or _is_past(deadline)):
+                waiting = list(reversed(more()))
     finally:
         if executor is not None:
             with _quiet_threads():

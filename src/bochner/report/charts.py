@@ -1,7 +1,8 @@
-"""Charts as plotly.js draws them: plain dictionaries of traces and a layout.
+"""Charts as the page draws them: plain dictionaries of traces and a layout, in plotly's words.
 
-Colours are names of the style sheet's custom properties with an @ in front, which the page's
-script looks up: so a chart follows the theme. All text goes through `chart_text`.
+The script `templates/charts.js` draws what is used here of those words. Colours are names of the
+style sheet's custom properties with an @ in front, which the page's script looks up: so a chart
+follows the theme. All text goes through `chart_text`.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def line(
         "type": "scatter",
         "mode": "lines+markers",
         "name": chart_text(series.name),
-        "meta": {"key": series.key},
+        "meta": {"key": series.key, "mark": series.mark_path},
         "x": list(x),
         "y": list(y),
         "text": list(hover),
@@ -121,7 +122,7 @@ def line(
         "marker": {
             "color": colour,
             "symbol": series.symbol,
-            "size": [size * series.scale for size in sizes],
+            "size": list(sizes),
             "line": {"width": 1.5 if series.quiet else 0, "color": colour},
             "opacity": 1,
         },

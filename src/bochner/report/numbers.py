@@ -88,5 +88,5 @@ def shortened(text: Any, length: int = 40) -> str:
 
 
 def chart_text(text: Any, length: int = 60) -> str:
-    """Text as plotly.js should draw it, with its markup language made harmless."""
+    """Text as a chart should draw it, with its few tags made harmless."""
     return html.escape(shortened(text, length), quote=False)

@@ -1,8 +1,7 @@
 """Results as one HTML file that can be opened, mailed and kept: nothing is fetched.
 
-plotly.js is copied into the file out of the Python package ``plotly``, which makes it about five
-megabytes. A Content-Security-Policy in the page forbids the browser every connection, and every
-script other than the two of the page, which it knows by their SHA-256.
+Its charts are drawn by a script of ours. A Content-Security-Policy in the page forbids the browser
+every connection, and every script other than the two of the page, which it knows by their SHA-256.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def render_page(document: Mapping[str, Any]) -> str:
     view = VIEWS[kind](document)
     environment = _environment()
     script = _source(environment, "page.js")
-    library = _plotly()
+    library = _source(environment, "charts.js")
     template = environment.get_template(f"{kind}.html")
     return template.render(
         kind=kind,
@@ -146,15 +145,6 @@ def _source(environment: Environment, name: str) -> str:
     """A file of the templates folder as it stands."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0].replace("\r\n", "\n")
-
-
-def _plotly() -> str:
-    """plotly.js, as it may stand between script tags."""
-    with needing("plotly"):
-        from plotly.offline import get_plotlyjs
-    text: str = get_plotlyjs()
-    # Either would end the script, or hide its end; in strings the backslash changes nothing.
-    return text.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _policy(*scripts: str) -> str:

@@ -40,7 +40,7 @@ LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
 DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
 N_COLOURS = 8
 
-# Plotly's names of the marks, and the same shapes as SVG paths for the switches beside the charts.
+# Names of the marks, and their shapes as SVG paths, for charts and the switches beside them.
 MARKS = {
     "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
     "square": "M-3.5 -3.5h7v7h-7z",
@@ -51,9 +51,7 @@ MARKS = {
     "triangle-down": "M0 4.5L4.3 -3.2H-4.3z",
 }
 _NAMES = tuple(MARKS)
-# plotly.js gives all marks one diameter; pointed ones look smaller.
-_SCALE = {"triangle-up": 1.25, "triangle-down": 1.25, "star": 1.3, "diamond": 1.15, "cross": 1.1}
-# Plotly's names of the dashes, and the same as SVG dash arrays.
+# Names of the dashes, and the same as SVG dash arrays.
 DASHES = {"solid": "none", "dash": "6 4", "dot": "2 3", "dashdot": "7 3 2 3", "longdash": "10 4"}
 _QUIET = ("dash", "dot", "dashdot", "longdash")
 
@@ -65,19 +63,14 @@ class Series:
     key: str  # the name that the page's script knows it by
     name: str  # as the user wrote it, not escaped
     colour: str  # a custom property of the style sheet, without the dashes in front
-    mark: str  # as plotly.js calls it
-    dash: str = "solid"  # as plotly.js calls it
+    mark: str  # a key of `MARKS`
+    dash: str = "solid"  # a key of `DASHES`
     quiet: bool = False  # not ours but a baseline or a published result: has open marks
 
     @property
     def symbol(self) -> str:
         """The mark's full name: open for what is not ours."""
         return f"{self.mark}-open" if self.quiet else self.mark
-
-    @property
-    def scale(self) -> float:
-        """By how much the mark is enlarged to look as large as a circle."""
-        return _SCALE.get(self.mark, 1)
 
     @property
     def mark_path(self) -> str:

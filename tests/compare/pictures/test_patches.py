@@ -11,11 +11,11 @@ from bochner.compare.document import make_document
 from bochner.compare.measure import Measurer, make_split
 from bochner.compare.pictures import patches as comparison_patches
 from bochner.compare.pictures.patches import different, grey, patches
-from bochner.compare.pictures.plane import fit_again, training_rows
-from bochner.compare.plan import Setup, fingerprint, plan_cells
-from bochner.data.tables import Table
+from bochner.compare.plan import Setup, fingerprint, plan_cells, split_rows
+from bochner.data.tables import Table, take_rows
 from bochner.linear.scoring import MEASURES
 from bochner.models.methods import METHODS
+from bochner.models.pipelines import make_model
 from bochner.models.training import train
 from bochner.records.cells import Cell
 
@@ -38,6 +38,22 @@ def results(digits):
 
 def cell(method, width=32, seed=0):
     return Cell("x", "task", method, width, seed)
+
+
+def fit_again(setup, result):
+    """The model of a cell as a pipeline, with the settings that were chosen."""
+    training, _ = split_rows(setup, 0)
+    X, y = take_rows(setup.table.X, training), setup.table.y[training]
+    model = make_model(
+        result.cell.method,
+        X,
+        y,
+        setup.table.task,
+        width=result.cell.width,
+        image_shape=setup.table.image_shape,
+        **result.details["chosen"],
+    )
+    return model.fit(X, y)
 
 
 def with_shape(setup, shape):
@@ -95,7 +111,7 @@ def test_what_was_chosen_makes_the_same_model(digits, frame):
     setup = dataclasses.replace(digits, table=dataclasses.replace(digits.table, X=X))
     measurer = Measurer(setup)
     learned, rows = measurer.learn(cell(NETWORK))
-    model = fit_again(setup, measurer(cell(NETWORK)), *training_rows(setup))
+    model = fit_again(setup, measurer(cell(NETWORK)))
     test = X.iloc[rows.test] if frame else X[rows.test]
     np.testing.assert_array_equal(model.predict(test), learned.predict(rows.X_test))
 
@@ -135,7 +151,7 @@ def test_patches_are_what_the_maps_learned(digits, results):
     """Frequencies in their order, and axes that are orthogonal and have no mean."""
     margin, _, network = patches(digits, results)
     result = max(results[:2], key=lambda result: result.score)
-    model = fit_again(digits, result, *training_rows(digits))
+    model = fit_again(digits, result)
     first = model.named_steps["map"].frequencies_[:, 0]
     shown = np.array(margin["images"][0]).ravel() - 0.5
     assert abs(shown @ first) == pytest.approx(
@@ -156,9 +172,8 @@ def test_patches_of_colours(digits):
 
 
 def test_no_patches(digits, results):
-    assert patches(with_shape(digits, None), results) == []
-    slow = [dataclasses.replace(one, fit=100.0) for one in results]
-    assert [each["method"] for each in patches(digits, slow)] == [NETWORK]  # of fewer images
+    setup = with_shape(digits, None)
+    assert patches(setup, [Measurer(setup)(cell("PosteriorFourierFeatures", 16))]) == []
     later = [dataclasses.replace(one, cell=cell(one.cell.method, seed=1)) for one in results]
     assert patches(digits, later) == []
 

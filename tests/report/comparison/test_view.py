@@ -6,17 +6,12 @@ import pytest
 
 pytest.importorskip("jinja2", reason="the page needs jinja2")
 
-from bochner.report import page, render_page
+from bochner.report import render_page
 from bochner.report.charts import Figure, layout, line
 from bochner.report.comparison import comparison_view, curves, view
 from bochner.report.numbers import number
 from bochner.report.section import Section
 from tests.report import documents
-
-
-@pytest.fixture(autouse=True)
-def short_library(monkeypatch):
-    monkeypatch.setattr(page, "_plotly", lambda: "window.Plotly = {};")
 
 
 def seeds_figure(comparison):

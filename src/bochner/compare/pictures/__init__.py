@@ -1,1 +1,23 @@
-"""Pictures of a comparison, as data."""
+"""Pictures of a comparison, as data: drawn of models while they are there, then put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bochner.compare.pictures.patches import draw_patches
+from bochner.compare.pictures.plane import draw_plane
+from bochner.compare.plan import Setup
+from bochner.records.cells import Cell
+
+
+def draw_cell(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, Any]:
+    """What can be shown of the fitted model of a cell; no picture is worth its result."""
+    drawn: dict[str, Any] = {}
+    for name, draw in (("plane", draw_plane), ("patches", draw_patches)):
+        try:
+            picture = draw(setup, cell, model, split)
+        except Exception as error:
+            picture = {"failed": f"{type(error).__name__}: {error}"}
+        if picture:
+            drawn[name] = picture
+    return drawn

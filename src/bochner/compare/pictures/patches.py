@@ -8,53 +8,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.compare.pictures.plane import best_of_first_split, fit_again, training_rows
+from bochner.compare.pictures.plane import best_of_first_split
 from bochner.compare.plan import METRIC, Setup
+from bochner.engine.places import to_numpy
 from bochner.mercer.features import MercerFeatures
 from bochner.models.methods import METHODS
-from bochner.records.cells import Result
+from bochner.records.cells import Cell, Result
 
 MOST_PICTURES = 24
 ALIKE = 0.95  # cosine of two frequencies that look the same
-PATIENCE = 4.0  # seconds of a fit that are spent again on a picture
-NETWORK_IMAGES = 500  # have patches enough to show what they vary in
 _MOST_PIXELS = 64 * 64  # of a picture
 
 Patterns = tuple[NDArray[Any], str]  # of shape (n, height, width, channels), and a caption
 
 
-def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
-    """What the methods learned of images, each at its best width, as pictures in grey.
+def draw_patches(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, Any] | None:
+    """What a model learned of images, as pictures in grey, where 0.5 is zero, with a caption.
 
-    One dict per method, with `method`, `width`, `caption` and `images`, where 0.5 is zero; none
-    where rows are not images. Cells of the first split are drawn, except those that took more than
-    a few seconds to fit; a network is fitted to fewer images.
+    None where rows are not images, or the method has no patterns.
     """
-    shape = setup.table.image_shape
-    if shape is None:
-        return []
-    without = [one for one in results if one.cell.setting(METRIC) is None]
-    best = best_of_first_split(
-        [one for one in without if one.fit <= PATIENCE or METHODS[one.cell.method].images]
-    )
-    X, y = training_rows(setup)
-    drawn = []
-    for method in (name for name in METHODS if name in best and METHODS[name].patterns):
-        entry = METHODS[method]
-        most = NETWORK_IMAGES if entry.images else len(y)  # their order is random
-        model = fit_again(setup, best[method], X[:most], y[:most])
-        found, caption = _PATTERNS[entry.patterns](model, shape)
-        if shape[2] > 1:
-            caption += " The mean over the channels: a pattern of colour alone is all grey."
-        drawn.append(
-            {
-                "method": method,
-                "width": best[method].cell.width,
-                "caption": f"With {best[method].cell.width} columns. {caption}",
-                "images": [grey(one).round(3).tolist() for one in found],
-            }
-        )
-    return drawn
+    shape, kind = setup.table.image_shape, METHODS[cell.method].patterns
+    if shape is None or kind is None or cell.setting(METRIC) is not None:
+        return None
+    found, caption = _PATTERNS[kind](model, shape)
+    if shape[2] > 1:
+        caption += " The mean over the channels: a pattern of colour alone is all grey."
+    return {
+        "caption": f"With {cell.width} columns. {caption}",
+        "images": [grey(one).round(3).tolist() for one in found],
+    }
+
+
+def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
+    """What the methods learned of images, each at its best width of the first split.
+
+    One dict per method, with `method`, `width`, `caption` and `images`.
+    """
+    drawn = {one.cell: one.details.get("patches") or {} for one in results}
+    best = best_of_first_split([one for one in results if "images" in drawn[one.cell]])
+    return [
+        {"method": name, "width": best[name].cell.width, **drawn[best[name].cell]}
+        for name in METHODS
+        if name in best
+    ]
 
 
 def grey(pattern: NDArray[Any]) -> NDArray[Any]:
@@ -77,15 +73,15 @@ _STRIPES = (
 
 def _in_order(model: Any, shape: tuple[int, int, int]) -> Patterns:
     """The first ones: they were the highest peaks of the potential."""
-    frequencies = different(model.named_steps["map"].frequencies_)
+    frequencies = different(to_numpy(model.feature_map.frequencies_))
     caption = f"{_STRIPES}. The first that were found, without those that look like another."
     return _images(frequencies, shape), caption
 
 
 def _by_weight(model: Any, shape: tuple[int, int, int]) -> Patterns:
     """Those that the linear model relies on: as columns of the map they are drawn in no order."""
-    frequencies = model.named_steps["map"].frequencies_
-    coefficients = np.atleast_2d(model.named_steps["head"].coef_)
+    frequencies = to_numpy(model.feature_map.frequencies_)
+    coefficients = np.atleast_2d(model.head.coef_)
     n = frequencies.shape[1]
     squares = np.square(coefficients).sum(axis=0)
     order = np.argsort(-(squares[:n] + squares[n:]), kind="stable")
@@ -98,10 +94,10 @@ def _by_weight(model: Any, shape: tuple[int, int, int]) -> Patterns:
 
 def _patch_directions(model: Any, shape: tuple[int, int, int]) -> Patterns:
     """The axes of the density of patches, along which the eigenfunctions vary."""
-    network = model.named_steps["map"]
+    network = model.feature_map
     mercer, side = network.approximations_[0], network.layers[0].patch
     assert isinstance(mercer, MercerFeatures)
-    variances = np.asarray(mercer.variances_)
+    variances = np.asarray(to_numpy(mercer.variances_))
     # No patch varies along the last axes: the mean of every channel was subtracted.
     some = np.flatnonzero(variances > 1e-6 * variances.max())
     shown = some[:MOST_PICTURES]
@@ -112,7 +108,9 @@ def _patch_directions(model: Any, shape: tuple[int, int, int]) -> Patterns:
         + (f", the {len(shown)} with {share:.0%} of it" if len(shown) < len(some) else "")
         + "; grey is zero."
     )
-    return _images(np.asarray(mercer.rotation_)[:, shown], (side, side, shape[2])), caption
+    return _images(
+        np.asarray(to_numpy(mercer.rotation_))[:, shown], (side, side, shape[2])
+    ), caption
 
 
 def different(frequencies: NDArray[Any], most: int = MOST_PICTURES) -> NDArray[Any]:

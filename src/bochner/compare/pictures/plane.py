@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.compare.plan import METRIC, Setup, line_name, split_rows
-from bochner.data.tables import take_rows
+from bochner.compare.plan import METRIC, Setup, line_name
 from bochner.engine import fourier_sums
+from bochner.engine.places import to_numpy
 from bochner.models.methods import METHODS
-from bochner.models.pipelines import make_model
-from bochner.records.cells import Result
+from bochner.records.cells import Cell, Result
 from bochner.targets import Target
 
 RESOLUTION = 80  # points along an axis
@@ -32,69 +30,88 @@ def is_plane(table: Any) -> bool:
     return True
 
 
+def draw_plane(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, Any] | None:
+    """What a model predicts on a grid, and of frequencies that were found the potential.
+
+    None where rows are not points in a plane.
+    """
+    table = setup.table
+    if not is_plane(table):
+        return None
+    grid: Any = np.column_stack([part.ravel() for part in np.meshgrid(*_axes(table))])
+    if hasattr(table.X, "iloc"):
+        import pandas as pd
+
+        grid = pd.DataFrame(grid, columns=table.X.columns)
+    values = model.predict(split.prepared(cell, grid))
+    if table.task == "classification":
+        values = np.searchsorted(np.unique(table.y), values)
+    picture: dict[str, Any] = {
+        "values": np.asarray(values).reshape(RESOLUTION, RESOLUTION).round(6).tolist()
+    }
+    if METHODS[cell.method].patterns == "found" and cell.setting(METRIC) is None:
+        picture["potential"] = _potential(model, split.problem, table.task)
+    return picture
+
+
 def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
     """Decisions on a grid, of every method at its best width, and the labels' Fourier potential.
 
     Those of the first split; None where rows are not points in a plane.
     """
     table = setup.table
-    if not is_plane(table):
-        return None
-    best = best_of_first_split(results)
+    best = best_of_first_split([one for one in results if "values" in _drawn(one)])
     if not best:
         return None
     frame = hasattr(table.X, "iloc")
     names = [str(name) for name in table.X.columns] if frame else ["first", "second"]
-    points = np.asarray(table.X, dtype=np.float64)
-    complete = np.isfinite(points).all(axis=1)
-    low, high = points[complete].min(axis=0), points[complete].max(axis=0)
-    edge = 0.05 * np.maximum(high - low, 1e-12)
-    axes = [np.linspace(low[i] - edge[i], high[i] + edge[i], RESOLUTION) for i in (0, 1)]
-    grid: Any = np.column_stack([part.ravel() for part in np.meshgrid(*axes)])
-    if frame:
-        import pandas as pd
-
-        grid = pd.DataFrame(grid, columns=table.X.columns)
-    X, y = training_rows(setup)
     classes = np.unique(table.y) if table.task == "classification" else None
-    drawn: dict[str, Any] = {}
-    decisions = []
-    for method, result in best.items():
-        model = fit_again(setup, result, X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            values = model.predict(grid)
-        if classes is not None:
-            values = np.searchsorted(classes, values)
-        cell = result.cell
-        if METHODS[cell.method].patterns == "found" and cell.setting(METRIC) is None:
-            drawn = _potential(model, X, y, table.task)
-        decisions.append(
-            {
-                "method": method,
-                "width": cell.width,
-                "values": np.asarray(values).reshape(RESOLUTION, RESOLUTION).round(6).tolist(),
-                "classes": None if classes is None else [str(label) for label in classes],
-            }
-        )
+    x, y = _axes(table)
+    points, complete = _points(table)
     shown = np.flatnonzero(complete)
     if len(shown) > _MOST_POINTS:
         shown = np.sort(np.random.RandomState(0).permutation(shown)[:_MOST_POINTS])
     labels = table.y[shown]
     picture: dict[str, Any] = {
-        "x": axes[0].tolist(),
-        "y": axes[1].tolist(),
+        "x": x.tolist(),
+        "y": y.tolist(),
         "names": names,
         "points": {
             "x": points[shown, 0].tolist(),
             "y": points[shown, 1].tolist(),
             "label": labels.tolist() if classes is None else [str(label) for label in labels],
         },
-        "decisions": decisions,
+        "decisions": [
+            {
+                "method": method,
+                "width": result.cell.width,
+                "values": _drawn(result)["values"],
+                "classes": None if classes is None else [str(label) for label in classes],
+            }
+            for method, result in best.items()
+        ],
     }
-    if drawn:
-        picture["potential"] = drawn
-    return picture
+    found = [_drawn(one)["potential"] for one in best.values() if _drawn(one).get("potential")]
+    return {**picture, "potential": found[-1]} if found else picture
+
+
+def _drawn(result: Result) -> dict[str, Any]:
+    drawn: dict[str, Any] = result.details.get("plane") or {}
+    return drawn
+
+
+def _points(table: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The rows as points, and which of them have both numbers."""
+    points = np.asarray(table.X, dtype=np.float64)
+    return points, np.asarray(np.isfinite(points).all(axis=1))
+
+
+def _axes(table: Any) -> list[NDArray[np.float64]]:
+    """The grid: a little more than the points span."""
+    points, complete = _points(table)
+    low, high = points[complete].min(axis=0), points[complete].max(axis=0)
+    edge = 0.05 * np.maximum(high - low, 1e-12)
+    return [np.linspace(low[i] - edge[i], high[i] + edge[i], RESOLUTION) for i in (0, 1)]
 
 
 def best_of_first_split(results: Sequence[Result]) -> dict[str, Result]:
@@ -108,38 +125,13 @@ def best_of_first_split(results: Sequence[Result]) -> dict[str, Result]:
     return best
 
 
-def training_rows(setup: Setup) -> tuple[Any, NDArray[Any]]:
-    """Rows, as they were in the file, and labels that the first split learns from."""
-    training, _ = split_rows(setup, 0)
-    return take_rows(setup.table.X, training), setup.table.y[training]
-
-
-def fit_again(setup: Setup, result: Result, X: Any, y: NDArray[Any]) -> Any:
-    """The model of a cell as a pipeline, with the settings that were chosen."""
-    chosen: Any = result.details["chosen"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return make_model(
-            result.cell.method,
-            X,
-            y,
-            setup.table.task,
-            width=result.cell.width,
-            balanced=setup.measure.balanced,
-            random_state=result.cell.seed,
-            image_shape=setup.table.image_shape,
-            metric=result.cell.setting(METRIC),
-            **chosen,
-        ).fit(X, y)
-
-
-def _potential(model: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, Any]:
+def _potential(model: Any, problem: Any, task: str) -> dict[str, Any]:
     r"""The Fourier potential of the labels over frequencies, of at most 1, and those chosen.
 
     .. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2
     """
-    rows = model.named_steps["prepare"].transform(X)
-    frequencies = model.named_steps["map"].frequencies_
+    rows, y = problem.X, problem.y
+    frequencies = to_numpy(model.feature_map.frequencies_)
     if rows.shape[1] != 2:
         return {}
     columns = Target.of(y, "regression" if task == "regression" else "auto").raw_columns(y)

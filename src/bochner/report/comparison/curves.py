@@ -70,7 +70,7 @@ def width_figure(comparison: Comparison) -> Figure | None:
     errors = "Bars are one standard error over the seeds."
     note = errors if comparison.has_errors else "One seed: no error bars."
     if any(not s.get("width") for s in comparison.summaries):
-        note += " A level line is a model without a map, on the exact kernel."
+        note += " A level line is a model that has no width to choose."
     return _figure(comparison, "width", traces, chart, note)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bochner.report.comparison.document import Measure
-from bochner.report.numbers import number, seconds_text, settings_text, value_text
+from bochner.report.numbers import MISSING, number, seconds_text, settings_text, value_text
 from bochner.report.tables import Column, Entry, Field
 
 
@@ -26,6 +26,6 @@ def score_field(measure: Measure) -> Field:
 
 
 METHOD = Field(Column("method"), lambda line: Entry(str(line["method"])))
-WIDTH = number_field("width", lambda width: str(width or "exact"))
+WIDTH = number_field("width", lambda width: str(width or MISSING))
 FIT, TRANSFORM = number_field("fit", seconds_text), number_field("transform", seconds_text)
 CHOSEN = Field(Column("chosen"), lambda line: Entry(settings_text(line.get("chosen"))))

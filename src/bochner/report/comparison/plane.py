@@ -177,12 +177,12 @@ def _points(
         return []
     x, y, labels = points["x"], points["y"], points["label"]
 
-    def trace(rows: Sequence[int], look: Spec, edge: float) -> Spec:
+    def trace(rows: Sequence[int], look: Spec, edge: float, **rest: Any) -> Spec:
         marker = {"size": 5} | look | {"line": {"width": edge, "color": "@card"}}
         text = [chart_text(labels[i]) for i in rows]
         hover = "(%{x:.3g}, %{y:.3g})<br>%{text}<extra></extra>"
         at = [x[i] for i in rows], [y[i] for i in rows]
-        return _marks(*at, marker, text=text, hovertemplate=hover)
+        return _marks(*at, marker, text=text, hovertemplate=hover, **rest)
 
     if not classes:
         numbers = {"color": [number(label) for label in labels], "colorscale": "Cividis"}
@@ -190,7 +190,8 @@ def _points(
     traces = []
     for series in classes:
         own = [i for i, label in enumerate(labels) if str(label) == series.name]
-        traces.append(trace(own, {"symbol": series.mark, "color": f"@{series.colour}"}, 0.6))
+        look = {"symbol": series.mark, "color": f"@{series.colour}"}
+        traces.append(trace(own, look, 0.6, meta={"mark": series.mark_path}))
     return traces
 
 

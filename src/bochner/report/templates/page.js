@@ -76,19 +76,9 @@
       layout.width = width;
       if (place.closest(".square")) layout.height = width;
     }
-    Plotly.react(place, data, layout, { displayModeBar: false, responsive: false, doubleClick: "reset" });
+    Charts.draw(place, data, layout);
   };
   const drawAll = (width = null) => Object.keys(specs).forEach((name) => draw(name, width));
-
-  const followZoom = (name) => {
-    document.getElementById(name).on("plotly_relayout", (change) => {
-      if ("xaxis.range[0]" in change && specs[name].layout.xaxis.tickvals) {
-        Plotly.relayout(name, { "xaxis.tickmode": "auto" }); // the ticks of the whole are too few
-      } else if (change["xaxis.autorange"]) {
-        draw(name);
-      }
-    });
-  };
 
   // ---- switching series on and off, everywhere at once
 
@@ -148,7 +138,6 @@
   document.addEventListener("DOMContentLoaded", () => {
     specs = JSON.parse(document.getElementById("figures").textContent);
     drawAll();
-    Object.keys(specs).forEach(followZoom);
 
     const theme = remembered();
     for (const input of all(".theme input")) {
@@ -179,9 +168,7 @@
     for (const button of all("[data-save]")) {
       button.addEventListener("click", () => {
         const name = button.dataset.save;
-        const place = document.getElementById(name);
-        const size = { width: place.clientWidth, height: place.clientHeight };
-        Plotly.downloadImage(place, { format: "svg", filename: name, ...size });
+        Charts.save(document.getElementById(name), name);
       });
     }
     for (const button of all("[data-copy]")) {

@@ -1,0 +1,201 @@
+"""What a method is: everything that the program must know of a way to make a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bochner.models.preparation import make_preparation
+
+Task = Literal["classification", "regression"]
+TASKS = ("classification", "regression")
+MAX_DENSE = 50_000_000  # numbers of sparse rows made dense
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a method may ask of the rows it is to learn from, before it has seen any."""
+
+    n_rows: int
+    n_columns: int
+    task: str
+    image_shape: tuple[int, int, int] | None = None
+    is_sparse: bool = False
+
+
+Reason = str | None
+
+
+def _always(width: int | None, rows: Rows) -> Reason:
+    return None
+
+
+def _no_settings(*_: Any) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to make a model of rows, as the program offers it.
+
+    A feature map with a linear model on top, the exact kernel method, or a whole model.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in tables and options.
+    summary : str
+        One line about it.
+    make : callable or None
+        Makes the unfitted map from `n_components`, `gamma`, `random_state`, for supervised ones
+        `target`, and the settings of `grid`. None for what has no map.
+    whole : callable or None
+        Makes an unfitted model that chooses its settings itself, from `task`, `n_rows`,
+        `balanced` and `random_state`. A method with neither is the exact kernel method.
+    prepare : callable
+        Makes the unfitted preparation of a whole model, from rows and their `image_shape`.
+    called : str
+        What sentences call a method without a width.
+    sparse : bool
+        Whether a whole model takes sparse rows.
+    simplest : bool
+        Whether it counts as narrower than every map.
+    only_compared : str or None
+        Why it is no method of ``fit``, where it is none.
+    cost : int
+        Its place among the methods by what a fit costs, the cheapest first.
+    supervised : bool
+        Whether the map looks at the labels.
+    tasks : tuple of str
+        What it can be used for.
+    grid : mapping
+        Settings of the map that are chosen on held-out rows: their values in order.
+    uses_gamma : bool
+        Whether `gamma` matters enough to be chosen on held-out rows.
+    baseline : bool
+        Whether it is not one of this package; it then works on NumPy rows only.
+    main : bool
+        Whether it is compared without being asked for.
+    reference : bool
+        Whether it is what learned maps are compared with in words.
+    even : bool
+        Whether its columns come in twos, a cosine and a sine.
+    images : bool
+        Whether it is for images only; its `make` is then given `image_shape` too, and no `gamma`.
+    limit : callable
+        Why it cannot have a width for given rows, beyond what the other attributes say; None where
+        it can.
+    start : callable
+        Further settings for a number of columns of the rows and a width.
+    settle : callable
+        Settings that the fitted map found by itself on held-out rows, not to be looked for again.
+    trial_limits : mapping
+        The most that numbers of the map may be while others are chosen, where it is costly.
+    trial_width : int or None
+        The most columns that it has meanwhile.
+    guarantee : str or None
+        What is guaranteed of its kernel, a key of `bochner.compare.guarantees.KINDS`.
+    patterns : {"found", "weighted", "patches"} or None
+        What a picture can show of what it learned of images: frequencies in the order in which
+        they were found at peaks of the labels' Fourier potential, frequencies that weigh most, or
+        directions of patches.
+    saved_types : tuple of str
+        Full names of the types that a fitted map may hold in a model file.
+    """
+
+    name: str
+    summary: str
+    make: Callable[..., Any] | None
+    cost: int
+    whole: Callable[..., Any] | None = None
+    prepare: Callable[..., Any] = make_preparation
+    called: str = ""
+    sparse: bool = True
+    simplest: bool = False
+    only_compared: str | None = None
+    supervised: bool = False
+    tasks: tuple[str, ...] = TASKS
+    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    uses_gamma: bool = True
+    baseline: bool = False
+    main: bool = True
+    reference: bool = False
+    even: bool = False
+    images: bool = False
+    limit: Callable[[int | None, Rows], Reason] = _always
+    start: Callable[[int, int | None], dict[str, Any]] = _no_settings
+    settle: Callable[[Any], dict[str, Any]] = _no_settings
+    trial_limits: Mapping[str, int] = field(default_factory=dict)
+    trial_width: int | None = None
+    guarantee: str | None = None
+    patterns: Literal["found", "weighted", "patches"] | None = None
+    saved_types: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is the exact kernel method, which has no map and so no width."""
+        return self.make is None and self.whole is None
+
+    @property
+    def has_width(self) -> bool:
+        """Whether it has a map, whose columns are counted."""
+        return self.make is not None
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether it is a kernel method; a whole model of others is there to compare with."""
+        return self.whole is None or not self.baseline
+
+    def why_not(self, width: int | None, rows: Rows) -> Reason:
+        """Why the method cannot be used with this width on such rows; None where it can."""
+        if rows.task not in self.tasks:
+            return f"{self.name} is not for {rows.task}"
+        if self.images and rows.image_shape is None:
+            return (
+                f"{self.name} is for images: give their shape, such as --image-shape 28x28 or "
+                "32x32x3, or arrays of shape (n, height, width) in an npz file"
+            )
+        if self.even and width is not None and width % 2:
+            return (
+                f"{self.name} with {width} columns: its width must be even, a cosine and a sine "
+                "for each frequency"
+            )
+        if not self.sparse and rows.is_sparse and rows.n_rows * rows.n_columns > MAX_DENSE:
+            return f"{self.name} would make {rows.n_columns} sparse columns dense"
+        return self.limit(width, rows)
+
+    def make_map(
+        self,
+        *,
+        width: int | None,
+        task: str,
+        gamma: float | str = "scale",
+        image_shape: tuple[int, int, int] | None = None,
+        random_state: int = 0,
+        **settings: Any,
+    ) -> Any:
+        """The unfitted feature map of `width` columns, with further parameters in `settings`.
+
+        `gamma` is as the map takes it; `image_shape`, which methods for images need, is height,
+        width and channels.
+
+        Examples
+        --------
+        >>> from bochner.models.methods import find_method
+        >>> find_method("RBFSampler").make_map(width=10, gamma=0.5, task="regression")
+        RBFSampler(gamma=0.5, n_components=10, random_state=0)
+        """
+        if self.make is None:
+            raise ValueError(f"method {self.name!r} has no feature map.")
+        if width is None:
+            raise ValueError(f"width must be a whole number for {self.name!r}, got None.")
+        if self.supervised:
+            settings = {"target": task, **settings}
+        if self.images:
+            if image_shape is None:
+                raise ValueError(f"{self.why_not(width, Rows(0, 0, task))}.")
+            settings = {"image_shape": tuple(image_shape), **settings}
+        else:
+            settings = {"gamma": gamma, **settings}
+        return self.make(n_components=width, random_state=random_state, **settings)

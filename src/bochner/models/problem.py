@@ -1,0 +1,77 @@
+"""Training rows, and what is learned from them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.engine.places import on_device
+from bochner.linear.base import LinearHead
+from bochner.linear.scoring import Measure
+from bochner.metric.gradient_metric import GradientMetric
+from bochner.models.method import Method
+from bochner.models.pipelines import count_classes, make_head, make_metric
+
+
+@dataclass(frozen=True)
+class LearnedMetric:
+    """A fitted metric, and the seconds that it took; None does nothing to rows."""
+
+    fitted: GradientMetric | None = None
+    seconds: float = 0.0
+
+    def __call__(self, X: Any) -> Any:
+        """Rows as the map is to see them."""
+        return X if self.fitted is None else self.fitted.transform(X)
+
+
+NO_METRIC = LearnedMetric()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Prepared training rows, labels, and what is learned from them.
+
+    `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
+    None is chosen among multiples of the scale rule. The maps of this package work on `device`:
+    ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
+    channels, where rows are images. `metric` is the mode of a metric that is learned before any
+    map, once for all methods that share the problem; None is no metric.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    task: str
+    measure: Measure
+    seed: int = 0
+    gamma: float | None = None
+    device: str = "cpu"
+    image_shape: tuple[int, int, int] | None = None
+    metric: str | None = None
+    metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
+
+    def head(self, *, squares: bool = False) -> LinearHead:
+        """The unfitted linear model that is put on a map; with `squares` least squares."""
+        n_classes = count_classes(self.y, self.task)
+        return make_head(self.task, n_classes, balanced=self.measure.balanced, squares=squares)
+
+    def learn_metric(self, rows: NDArray[np.intp] | None = None) -> LearnedMetric:
+        """The metric of some rows, or of all."""
+        if self.metric is None:
+            return NO_METRIC
+        key = b"" if rows is None else rows.tobytes()
+        if key not in self.metrics:
+            X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
+            start = time.perf_counter()
+            metric = make_metric(self.metric, self.task, self.seed)
+            metric.fit(on_device(X, self.device), y)
+            self.metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
+        return self.metrics[key]
+
+    def rows_for(self, method: Method, X: Any) -> Any:
+        """Rows on the device, except for scikit-learn's own methods."""
+        return X if method.baseline else on_device(X, self.device)

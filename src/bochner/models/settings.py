@@ -1,0 +1,116 @@
+"""What a search tries: settings of a kernel model, and how they did on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bochner.models.families import Family
+from bochner.models.methods import Task
+from bochner.models.scaling import Scaling
+from bochner.nystroem.features import NystroemFeatures
+
+FIRST_PENALTY = 1e-5
+_SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows, their targets as columns, and weights; `y` are the targets as they were given."""
+
+    X: Any
+    y: NDArray[Any]
+    columns: Float
+    weights: Float | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a model is made of."""
+
+    scaling: Scaling
+    metric: str | None
+    family: Family
+    bandwidth: float | None
+    width: int | None  # None: all rows are landmarks
+    penalty: float = FIRST_PENALTY
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting, and how it did on held-out rows.
+
+    Settings are compared by the mean of `losses`, one for each held-out row: its squared error, or
+    for classes the logistic loss of its margin, which tells settings apart that err on the same
+    rows. `wrong` says for classes which rows are misclassified.
+    """
+
+    setting: Setting
+    score: float
+    losses: Float
+    wrong: NDArray[np.bool_] | None
+    decisions: Float
+    weights: Float | None
+    n_rows: int
+    seconds: float
+
+    @property
+    def loss(self) -> float:
+        """What is made small."""
+        return float(np.average(self.losses, weights=self.weights))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was tried and what came of it, as plain values."""
+        s = self.setting
+        return {
+            "scaling": s.scaling,
+            "metric": s.metric,
+            "kernel": s.family.kernel,
+            "features": s.family.features if s.width else NystroemFeatures.__name__,
+            "bandwidth": s.bandwidth,
+            "n_components": s.width or self.n_rows,
+            "penalty": s.penalty,
+            "n_rows": self.n_rows,
+            "score": self.score,
+            "seconds": self.seconds,
+        }
+
+
+def losses_of(
+    decisions: Float, held: Labelled, task: Task
+) -> tuple[float, Float, NDArray[np.bool_] | None]:
+    """The score, the loss of every held-out row, and which of them are misclassified."""
+    targets, weights = held.columns, held.weights
+    if task == "regression":
+        losses = ((decisions - targets) ** 2).mean(axis=1)
+        spread = ((targets - np.average(targets, axis=0, weights=weights)) ** 2).mean(axis=1)
+        whole = float(np.average(spread, weights=weights))
+        error = float(np.average(losses, weights=weights))
+        return 1 - error / whole if whole else 0.0, losses, None
+    if targets.shape[1] == 1:
+        margins = (decisions * targets)[:, 0]
+    else:
+        own = targets > 0
+        others = np.where(own, -np.inf, decisions).max(axis=1)
+        margins = 0.5 * (decisions[own] - others)
+    wrong = margins <= 0
+    score = 1 - float(np.average(wrong, weights=weights))
+    return score, np.logaddexp(0, -_SLOPE * margins), wrong
+
+
+def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:
+    """The best, at most so many, and none behind by more than some standard errors."""
+    found = sorted(found, key=lambda one: one.loss)[:n_kept]
+    return [one for one in found if not clearly_worse(one, found[0], errors)]
+
+
+def clearly_worse(one: Tried, top: Tried, errors: float) -> bool:
+    """Whether the mean loss is larger by so many standard errors of the difference."""
+    excess = one.losses - top.losses
+    return one.loss - top.loss > errors * float(excess.std()) / len(excess) ** 0.5
