@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bochner.data.errors import TableError
+from bochner.data.errors import DamagedFileError, EmptyFileError, TableError
 from bochner.data.formats.base import (
     Contents,
     Expected,
@@ -84,7 +84,7 @@ def text_form(path: Path) -> TextForm:
     """
     lines, encoding = _first_lines(path)
     if not lines:
-        raise TableError(f"the file {path} is empty.")
+        raise EmptyFileError(f"the file {path} is empty.")
     lines = lines[:_LINES]
     separator, fewest = ",", 0
     for candidate in (*_SEPARATORS, " "):
@@ -113,7 +113,7 @@ def _first_lines(path: Path) -> tuple[list[str], str]:
     """The first lines that are not blank, and their encoding."""
     start, whole = read_head(path)
     if b"\0" in start:
-        raise TableError(f"the file {path} is not text.")
+        raise DamagedFileError(f"the file {path} is not text.")
     encoding = "utf-8-sig"
     try:
         # the last character may be cut
