@@ -41,8 +41,8 @@ def find_source(source: str | Path) -> Source:
     Parameters
     ----------
     source : str or Path
-        A file; a folder, whose files of a known format are meant, but for those whose names begin
-        with a dot or an underscore; or a pattern with ``*``, ``?`` and ``**``.
+        A file; a folder, whose files of a known format are meant, but for those whose names
+        begin with a dot or an underscore; or a pattern with ``*``, ``?`` and ``**``.
 
     Raises
     ------
@@ -52,8 +52,7 @@ def find_source(source: str | Path) -> Source:
     Examples
     --------
     >>> import tempfile
-    >>> from itertools import takewhile
-from pathlib import Path
+    >>> from pathlib import Path
     >>> from bochner.data.sources import find_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("b.csv", "a.csv", "_log.csv"):

@@ -11,7 +11,8 @@ intercept is not penalised. Each head solves a whole path of `C` for little more
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,6 +21,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from bochner.engine.places import to_numpy
 from bochner.linear.base import Columns, LinearClassifierHead, LinearHead
+from bochner.linear.blocks import Blocks, TargetColumns, as_blocks, unchanged
+from bochner.linear.hinge_passes import HingePasses
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
@@ -125,6 +128,17 @@ class SquaredHingeClassifier(LinearClassifierHead):
                 W = solution.coefficients
                 yield W if basis is None else basis @ W, solution.intercepts
 
+    def _solve_blocks(
+        self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
+    ) -> tuple[Any, Any]:
+        if self.tol >= _FLOAT32_TOLERANCE:
+            function = partial(_single, function=function)
+        return HingePasses(blocks, function, targets, self.C_).run(self.tol, self.max_steps)
+
+
+def _single(X: Any, function: Callable[[Any], Any]) -> NDArray[np.float32]:
+    return to_numpy(function(X)).astype(np.float32, copy=False)
+
 
 def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.float64]:
     """Orthonormal columns V for which ``features @ V @ V.T`` is (almost) the features.
@@ -144,6 +158,26 @@ def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.floa
     return features.T @ (vectors / np.sqrt(values)) if n < width else vectors
 
 
+def _ridge_sums(
+    X: Any,
+    y: Any,
+    weights: Any = None,
+    *,
+    function: Callable[[Any], Any],
+    targets: TargetColumns,
+) -> NormalEquations:
+    columns, weights = targets(y, weights)
+    return NormalEquations.from_map(function, X, columns, weights)
+
+
+def _add_up(
+    blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
+) -> NormalEquations:
+    shared = {"function": function, "targets": targets}
+    equations: NormalEquations = blocks.reduce(_ridge_sums, shared)
+    return equations
+
+
 class _Ridge(LinearHead):
     @staticmethod
     def default_Cs(n_rows: int) -> tuple[float, ...]:
@@ -156,29 +190,30 @@ class _Ridge(LinearHead):
         equations = NormalEquations.from_rows(features, columns, weights)
         return equations.path([1 / (2 * C) for C in Cs])
 
-    def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on the features of rows, which are made a block at a time and never kept.
+    def _solve_blocks(
+        self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
+    ) -> tuple[Any, Any]:
+        equations = _add_up(blocks, function, targets)
+        self._one_target = len(equations.target_means) == 1
+        return equations.solve(1 / (2 * self.C_))
+
+    def sums(
+        self, blocks: Any, function: Callable[[Any], Any] | None = None, *, classes: Any = None
+    ) -> NormalEquations:
+        """The sums over blocks of rows that this head is fitted from, in one pass.
 
         Parameters
         ----------
-        feature_map : object with a method ``transform``
-            A fitted map.
-        X : array, sparse matrix, device array or dask array of shape (n, d)
-            Rows, as the map takes them.
-        y : array of shape (n,)
-            Targets.
-        sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows.
+        blocks, function, classes
+            As in :meth:`fit_blocks`.
 
         Returns
         -------
-        self
-            With coefficients on the host; `C` must be a number.
+        NormalEquations
+            For :meth:`fit_sums`, whatever the penalty.
         """
-        y, weights = self._check_targets(y, sample_weight)
-        columns = self._columns(y)
-        equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
-        return self.fit_sums(equations, y)
+        blocks = as_blocks(blocks)
+        return _add_up(blocks, function or unchanged, self._target_columns(blocks, classes))
 
     def fit_sums(self, equations: NormalEquations, y: Any) -> Self:
         """Fit from the sums over rows of their features and targets.
@@ -197,9 +232,8 @@ class _Ridge(LinearHead):
             With coefficients on the host; `C` must be a number.
         """
         self._columns(y)
-        self.C_, self.n_features_in_ = float(self.C), int(equations.means.shape[0])
-        coefficients, intercepts = equations.solve(1 / (2 * self.C_))
-        return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
+        self.C_ = float(self.C)
+        return self._keep_sums(equations.solve(1 / (2 * self.C_)))
 
 
 class RidgeClassifier(_Ridge, LinearClassifierHead):
