@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.data.labels import class_text
 from bochner.linear.scoring import Measure
 from bochner.records.wording import counted
 
@@ -37,11 +38,11 @@ class _ClassScore(RunningScore):
 
     def __init__(self, score: Callable[[Any, Any, Any], float], classes: Sequence[Any]) -> None:
         self._score = score
-        self._known = {_class_text(value) for value in classes}
+        self._known = {class_text(value) for value in classes}
         self._pairs: Counter[tuple[str, str]] = Counter()
 
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
-        pairs = zip(map(_class_text, truth), map(_class_text, predicted), strict=True)
+        pairs = zip(map(class_text, truth), map(class_text, predicted), strict=True)
         self._pairs.update(pairs)
         self.n_rows += len(truth)
 
@@ -107,10 +108,3 @@ def running_score(measure: Measure, classes: Sequence[Any] = ()) -> RunningScore
     if measure.classes:
         return _ClassScore(measure.score, classes)
     return None if measure.of_squares is None else _NumberScore(measure.of_squares)
-
-
-def _class_text(value: Any) -> str:
-    """A class as text: 3.0 is the class 3, which a column with gaps makes of it."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
