@@ -205,7 +205,7 @@ def test_all_rows_of_a_folder_are_used(parts, monkeypatch):
         assert said.exit_code == 0, said.output
         assert "parts: 300 rows, 5 columns, 2 classes" in said.stdout
         assert "300 rows in 3 files, 120 drawn at random." in said.stdout
-        assert "1 file that has no rows was left out: empty.parquet." in said.stdout
+        assert "1 file was left out (no rows): empty.parquet." in said.stdout
         assert "on 24 rows set aside; then trained again on all 300." in said.stdout
         assert load_model("model.skops").details["rows"] == 300
     said = run("fit", "parts", "--target", "buys", *QUICK, "--max-rows", 100, "--force")
@@ -219,7 +219,7 @@ def test_bad_files_stop_or_are_counted(parts, monkeypatch):
     (parts / "1.parquet").write_bytes(data[: len(data) // 2])
     refused(run("fit", "parts", "--target", "buys", *QUICK), "parts/1.parquet cannot be read")
     said = run("fit", "parts", "--target", "buys", *QUICK, "--skip-bad-files")
-    assert "1 file that cannot be read was left out: 1.parquet." in said.stdout
+    assert "1 file was left out (damage): 1.parquet." in said.stdout
     assert "trained again on all 200." in said.stdout
 
 

@@ -69,7 +69,7 @@ def test_files_without_rows_are_left_out_and_counted(tmp_path):
     (tmp_path / "header.csv").write_text("a,town,y\n")
     table = read_table(tmp_path, "y")
     assert len(table.y) == 60
-    assert "2 files that have no rows were left out: empty.csv, header.csv." in table.notes
+    assert "2 files were left out (no rows): empty.csv, header.csv." in table.notes
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "empty.csv").write_text("")
     with pytest.raises(TableError, match="none of 1 file has rows"):
@@ -86,7 +86,7 @@ def test_a_damaged_file_stops_or_is_counted(tmp_path):
         read_table(tmp_path, "y")
     table = read_table(tmp_path, "y", skip_bad_files=True)
     assert [file.name for file in table.files] == ["part-0.parquet", "part-1.parquet"]
-    assert "1 file that cannot be read was left out: part-2.parquet." in table.notes
+    assert "1 file was left out (damage): part-2.parquet." in table.notes
     assert len(table.y) == 800
 
 

@@ -12,8 +12,11 @@ from bochner.data.tables import TableError, read_table
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.linear.blocks import label_counts
 from bochner.models.cluster import ClusterError, connected
+from bochner.models.files import Model
+from bochner.models.pipelines import make_model
+from bochner.models.prediction import predict_folder
 from bochner.models.preparation import make_preparation
-from bochner.models.schema import SchemaError
+from bochner.models.schema import Schema, SchemaError
 from bochner.models.streaming import RowStream
 from bochner.models.training import train, train_kernel_model
 from tests.engine.clusters import two_workers
@@ -155,6 +158,7 @@ def test_a_cluster_adds_up_the_same(folder):
         head = RidgeClassifier(3.0).fit_blocks(there, classes=["no", "yes"])
         np.testing.assert_allclose(head.coef_, expected.coef_, rtol=1e-8, atol=1e-12)
         assert there.count == here.count
+        check_predictions(folder, table, cluster)
         path = folder / "part-2.parquet"
         path.write_bytes(path.read_bytes()[:1000])
         with pytest.raises(TableError, match=r"part-2\.parquet cannot be read"):
@@ -164,6 +168,21 @@ def test_a_cluster_adds_up_the_same(folder):
         gone.start()
         with pytest.raises(ClusterError, match=r"scheduler at tcp://.* is gone"):
             there.reduce(wait_long)
+
+
+def check_predictions(folder, table, cluster):
+    """Files that workers write are those that are written here."""
+    pipeline = make_model("FourierFeatures", table.X, table.y, table.task, width=4)
+    details = {"task": table.task, "target": table.target, "measure": "accuracy"}
+    model = Model(pipeline.fit(table.X, table.y), Schema.of(table.X), details)
+    results, summaries = [folder / name for name in ("here", "there")], []
+    for result, where in zip(results, (None, cluster), strict=True):
+        summaries.append(predict_folder(model, f"{folder}/*.parquet", result, cluster=where))
+    assert summaries[0] == summaries[1]
+    assert summaries[0].n_scored == 588
+    for path in results[0].iterdir():
+        found = [pd.read_parquet(result / path.name) for result in results]
+        pd.testing.assert_frame_equal(*found)
 
 
 def label_count(X, y):

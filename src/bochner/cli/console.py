@@ -150,6 +150,16 @@ def check_free(path: Path, force: bool) -> None:
         fail(f"{path} is there already: use --force to replace it, or another name")
 
 
+def check_free_folder(path: Path, force: bool) -> None:
+    """Give up where a folder cannot be made, or holds files and there is no `force`."""
+    if not path.absolute().parent.is_dir():
+        fail(f"there is no folder {path.parent} to write {path.name} to")
+    if path.exists() and not path.is_dir():
+        fail(f"{path} is a file, and a folder is to be written: give another name")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        fail(f"the folder {path} is not empty: use --force to replace files in it")
+
+
 def check_positive(option: str, value: float | None) -> None:
     """Give up where an option is given that is not a positive finite number."""
     if value is not None and not 0 < value < float("inf"):

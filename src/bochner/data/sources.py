@@ -131,16 +131,20 @@ def read_files(
         request = replace(request, target=part.target, random_state=seed)
     if merged is None:
         raise TableError(f"none of {counted(len(files), 'file')} has rows that can be read.")
-    notes = [_left_out(empty, "has no rows", "have no rows")] if empty else []
-    notes += [_left_out(bad, "cannot be read", "cannot be read")] if bad else []
+    notes = [f"{left_out_note(empty, 'no rows')}."] if empty else []
+    notes += [f"{left_out_note(bad, 'damage')}."] if bad else []
     return replace(merged, notes=(*merged.notes, *notes)), tuple(used)
 
 
-def _left_out(files: Sequence[Path], one: str, many: str) -> str:
+def left_out_note(files: Sequence[Path], why: str) -> str:
+    """The sentence about files that were left out, without its full stop.
+
+    >>> left_out_note([Path("data/a.csv"), Path("data/b.csv")], "no rows")
+    '2 files were left out (no rows): a.csv, b.csv'
+    """
     verb = "was" if len(files) == 1 else "were"
     names = listed((path.name for path in files), 3)
-    why = one if len(files) == 1 else many
-    return f"{counted(len(files), 'file')} that {why} {verb} left out: {names}."
+    return f"{counted(len(files), 'file')} {verb} left out ({why}): {names}"
 
 
 @dataclass

@@ -19,6 +19,7 @@ __all__ = [
     "has_format",
     "name_without_suffixes",
     "result_name",
+    "written_format",
 ]
 
 FORMATS: dict[str, TableFormat] = {
@@ -82,6 +83,17 @@ def has_format(path: Path) -> bool:
     """
     suffix = _unpacked(path).suffix.lower()
     return any(suffix in entry.suffixes for entry in FORMATS.values())
+
+
+def written_format(path: Path) -> TableFormat:
+    """The format in which a table is written that goes to a file, or is made from one.
+
+    >>> written_format(Path("rows.parquet")).name, written_format(Path("rows.npz")).name
+    ('Parquet', 'CSV')
+    """
+    suffix = _unpacked(path).suffix.lower()
+    can = [entry for entry in FORMATS.values() if entry.writes and suffix in entry.suffixes]
+    return can[0] if can else next(iter(FORMATS.values()))
 
 
 def describe_formats() -> str:

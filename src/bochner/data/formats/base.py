@@ -88,10 +88,13 @@ class TableFormat(ABC):
         As it is shown to users.
     suffixes : tuple of str
         Of file names, in lower case. One that several formats have does not decide alone.
+    writes : bool
+        Whether there is a :meth:`writer`; other formats are only read.
     """
 
     name: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
+    writes: ClassVar[bool] = False
 
     def recognises(self, head: bytes) -> bool:
         """Whether a file that begins like this, unpacked, is of this format."""
@@ -108,9 +111,9 @@ class TableFormat(ABC):
         Sentences for the user are added to `notes`.
         """
 
-    def writer(self, file: BinaryIO) -> TableWriter | None:
-        """What writes a table to an open file; None for a format that is only read."""
-        return None
+    def writer(self, file: BinaryIO) -> TableWriter:
+        """What writes a table to an open file."""
+        raise NotImplementedError(f"tables cannot be written as {self.name}")
 
 
 @contextmanager

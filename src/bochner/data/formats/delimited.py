@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from bochner.data.errors import DamagedFileError, EmptyFileError, TableError
 from bochner.data.formats.base import (
@@ -16,6 +17,7 @@ from bochner.data.formats.base import (
     Piece,
     Request,
     TableFormat,
+    TableWriter,
     chunk_rows,
     read_head,
     reading,
@@ -48,6 +50,8 @@ class DelimitedText(TableFormat):
     name = "CSV"
     suffixes = (".csv", ".tsv", ".txt", ".data")
 
+    writes = True
+
     def recognises(self, head: bytes) -> bool:
         return b"\0" not in head
 
@@ -72,6 +76,26 @@ class DelimitedText(TableFormat):
         commas: set[str] = set()
         yield from split_frames(_frames(path, form, as_text, commas), expected.target)
         notes += _commas_note(form, commas)
+
+    def writer(self, file: BinaryIO) -> TableWriter:
+        return _CsvWriter(file)
+
+
+class _CsvWriter(TableWriter):
+    def __init__(self, file: BinaryIO) -> None:
+        self._text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        self._writer = csv.writer(self._text)
+        self._begun = False
+
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        if not self._begun:
+            self._writer.writerow(columns)
+        self._begun = True
+        self._writer.writerows(zip(*columns.values(), strict=True))
+
+    def close(self) -> None:
+        self._text.flush()
+        self._text.detach()  # or the file would be closed with it
 
 
 def text_form(path: Path) -> TextForm:
