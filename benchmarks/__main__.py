@@ -1,6 +1,7 @@
 """``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them.
 
 ``python -m benchmarks models`` takes hours and options of its own: see :mod:`benchmarks.models`.
+``python -m benchmarks scale [ROWS ...]`` writes large files: see :mod:`benchmarks.scale`.
 ``python -m benchmarks fuzz [N]`` measures nothing: see :mod:`benchmarks.fuzz`.
 """
 
@@ -51,6 +52,11 @@ def main(names: list[str]) -> None:
         from benchmarks import models
 
         models.main(names[1:])
+        return
+    if names[:1] == ["scale"]:
+        from benchmarks import scale
+
+        scale.main(names[1:])
         return
     unknown = [name for name in names if name not in MEASUREMENTS]
     if unknown:
