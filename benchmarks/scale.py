@@ -93,10 +93,8 @@ def measure(name: str, folder: str, n_rows: int) -> Result:
 
     table = read_table(folder, "y", max_rows=5000)
     prepare = make_preparation(table.X).fit(table.X)
-    blocks = RowStream.of(table).prepared_by(prepare)
-    passes: list[None] = []
-    reduce = blocks.reduce
-    blocks.reduce = lambda *given: (passes.append(None), reduce(*given))[1]  # type: ignore[method-assign]
+    done: list[int] = []  # rows of the pass so far, after every piece
+    blocks = RowStream.of(table, done.append).prepared_by(prepare)
     X = prepare.transform(table.X)
     ours = FourierFeatures(n_components=FEATURES, gamma=GAMMA, random_state=0).fit(X)
     theirs = RBFSampler(n_components=FEATURES, gamma=GAMMA, random_state=0).fit(X)
@@ -111,7 +109,7 @@ def measure(name: str, folder: str, n_rows: int) -> Result:
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     test = make_rows(TEST_ROWS, 0)
     right = predict(prepare.transform(test.drop(columns="y"))) == test["y"].to_numpy()
-    return seconds, worked, len(passes), megabytes, float(right.mean())
+    return seconds, worked, done.count(done[-1]), megabytes, float(right.mean())
 
 
 def scale(sizes: list[int], names: list[str]) -> None:

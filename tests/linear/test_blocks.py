@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -155,6 +156,8 @@ def test_what_is_refused():
         SquaredHingeClassifier().fit_blocks([(X, np.zeros(len(X), int))])
     with pytest.raises(ValueError, match="sample_weight must be finite"):
         RidgeRegressor().fit_blocks([(X, y, np.full(len(X), -1.0))])
+    with pytest.raises(ValueError, match="positive for at least one row"):
+        RidgeRegressor().fit_blocks([(X, y, np.zeros(len(X)))])
     for head in HEADS.values():
         with pytest.raises(ValueError, match="not finite"):
             head.fit_blocks([(np.where(X > 2, np.nan, X), y)])
@@ -182,15 +185,32 @@ def test_a_cluster_whose_worker_dies():
         return block
 
     with two_workers() as client:
-        # one pass, or one for every Newton step
-        for name, seconds in (("squared hinge", 0.1), ("ridge", 0.3)):
-            client.wait_for_workers(2)
+        victim = next(iter(client.run(os.getpid).values()))
+        killer = threading.Timer(0.5, os.kill, (victim, 9))
+        killer.start()
+        # the worker dies in the first fit, and another joins the second
+        for name, seconds in (("ridge", 0.3), ("squared hinge", 0.02)):
             blocks = da.from_array(X, chunks=(rows, D))
             blocks = blocks.map_blocks(slow, seconds, dtype=X.dtype, meta=X[:0])
-            victim = next(iter(client.run(os.getpid).values()))
-            killer = threading.Timer(0.5, os.kill, (victim, 9))
-            killer.start()
             head = HEADS[name].fit(blocks, y)
             assert killer.finished.is_set(), "the work was over before the worker was killed"
-            assert victim not in client.run(os.getpid).values()
             assert_same(head, clone(HEADS[name]).fit(X, y))
+        assert victim not in client.run(os.getpid).values()
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_memory_does_not_grow_with_the_rows(name):
+    X, y, _ = problem(n=4000, D=5)
+    phi = FourierFeatures(n_components=200, random_state=0).fit(X)
+    head = clone(HEADS[name]).set_params(**({"tol": 1e-4} if name == "squared hinge" else {}))
+
+    def peak(n_blocks):
+        tracemalloc.start()
+        head.fit_blocks([(X, y)] * n_blocks, phi.transform, **given)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    given = {"classes": [0, 1]} if hasattr(head, "class_weight") else {}
+    head.fit_blocks([(X, y)], phi.transform, **given)  # compiles
+    assert peak(8) < 1.1 * peak(2)

@@ -131,7 +131,8 @@ def fit(
             method = _find(method, mode)
             given |= {"gamma": gamma, "C": C}
         shape, most = parse_image_shape(image_shape), max_rows or _SAMPLE
-        table = read_table(data, target, task, most, seed, shape, skip_bad_files)
+        with console.status("Reading"):
+            table = read_table(data, target, task, most, seed, shape, skip_bad_files)
         check_memory("--width", [columns], table, blocks=method is None)
         _check_data(table, method, columns, mode, onnx is not None)
         is_whole = max_rows is not None or not table.sampled

@@ -104,8 +104,9 @@ def _predict_folder(
         n_files = len(find_source(data).files)
         watch = stack.enter_context(row_progress("Predicting files", n_files))
         part = stack.enter_context(writing_folder(folder))
-        given = {"skip_bad_files": skip_bad, "watch": watch, "cluster": there}
-        return predict_folder(model, data, part, extra, **given)
+        return predict_folder(
+            model, data, part, extra, skip_bad_files=skip_bad, watch=watch, cluster=there
+        )
 
 
 def _load(path: Path) -> Model:

@@ -188,9 +188,10 @@ def _merge(
 ) -> Contents:
     """Both together; of samples, a uniform sample of all rows that they were drawn from."""
     n, m = len(one.y), len(other.y)
-    sampled = n < one.n_labelled or m < other.n_labelled
-    if sampled or (most is not None and n + m > most):
-        size = max(n, m) if sampled else most
+    size = n + m if most is None else min(most, n + m)
+    if n < one.n_labelled or m < other.n_labelled:  # these are as many as were wanted
+        size = max(n, m)
+    if size < n + m:
         share = generator.hypergeometric(one.n_labelled, other.n_labelled, size)
         one, other = _drawn(one, share, generator), _drawn(other, size - share, generator)
     if one.image_shape != other.image_shape:

@@ -151,5 +151,5 @@ def class_columns(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]
 
 def balanced(counts: Mapping[Any, int], classes: NDArray[Any]) -> NDArray[np.float64]:
     """Weights with which all classes weigh the same, and all rows as many as they are."""
-    n = np.array([counts[label] for label in classes.tolist()], dtype=np.float64)
+    n = np.array([max(1, counts[label]) for label in classes.tolist()], dtype=np.float64)
     return n.sum() / (len(n) * n)

@@ -175,6 +175,8 @@ def _add_up(
 ) -> NormalEquations:
     shared = {"function": function, "targets": targets}
     equations: NormalEquations = blocks.reduce(_ridge_sums, shared)
+    if not equations.weight > 0:
+        raise ValueError("sample_weight must be positive for at least one row.")
     return equations
 
 

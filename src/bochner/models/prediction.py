@@ -24,7 +24,7 @@ from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.calibration import as_columns, probabilities
 from bochner.models.cluster import Cluster
 from bochner.models.files import Model
-from bochner.models.folding import fold_pipeline
+from bochner.models.folding import fold_pipeline, in_batches
 from bochner.models.running_score import RunningScore, running_score
 from bochner.models.schema import SchemaError
 from bochner.models.streaming import expected_rows
@@ -105,8 +105,8 @@ class _Predictor:
         outcome.notes.extend(note for note in notes if note not in outcome.notes)
         for name, count in self.model.schema.unseen(X).items():
             outcome.unseen[name] = outcome.unseen.get(name, 0) + count
-        predicted = np.asarray(self._pipeline.predict(X))
-        more = self._extra(X).T.tolist() if self._extra else []
+        predicted = in_batches(self._pipeline.predict, X)
+        more = in_batches(self._extra, X).T.tolist() if self._extra else []
         columns = zip(["prediction", *self._names], [predicted.tolist(), *more], strict=True)
         writer.write(dict(columns))
         outcome.n_rows += len(predicted)
@@ -175,7 +175,8 @@ def predict_folder(
     tasks = list(zip(files, _result_paths(files, folder), strict=True))
     if cluster is None:
         outcomes = (
-            _predict_one(predictor, *task, skip_bad_files) for task in _watched(tasks, watch)
+            _predict_one(predictor, path, result, skip_bad_files)
+            for path, result in _watched(tasks, watch)
         )
         outcome = reduce(add, outcomes)
     else:
@@ -190,7 +191,10 @@ def predict_folder(
     return predictor.summary(outcome, source)
 
 
-def _watched(tasks: Iterable[Any], watch: Callable[[int], None]) -> Iterator[Any]:
+Task = tuple[Path, Path]
+
+
+def _watched(tasks: Iterable[Task], watch: Callable[[int], None]) -> Iterator[Task]:
     for done, task in enumerate(tasks):
         watch(done)
         yield task

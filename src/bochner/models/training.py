@@ -18,6 +18,7 @@ from bochner.linear.scoring import Measure, choose_measure
 from bochner.linear.splits import hold_out
 from bochner.models.calibration import fit_calibration
 from bochner.models.classifier import KernelClassifier
+from bochner.models.folding import in_batches
 from bochner.models.methods import Rows, find_method
 from bochner.models.pipelines import make_model
 from bochner.models.preparation import make_preparation, prepared_names
@@ -139,8 +140,8 @@ def train(
             final = settings_for(table.n_rows_in_file)
             pipeline, count = refit_head(pipeline, stream, final["C"])
     held = len(aside.y_held)
-    rows = {"n_rows": count.n_used, "n_unknown": count.n_unknown}
-    return Trained(pipeline, final, counted.name, score, held, calibration, **rows)
+    rows = count.n_used, count.n_unknown
+    return Trained(pipeline, final, counted.name, score, held, calibration, *rows)
 
 
 def train_kernel_model(
@@ -224,12 +225,12 @@ class _Aside:
 
     def judge(self, trial: Pipeline) -> tuple[float, dict[str, Any] | None]:
         """The score of a model that was trained without the rows set aside, and calibration."""
-        predicted = trial.predict(self.X_held)
+        predicted = in_batches(trial.predict, self.X_held)
         if not self.measure.classes:
             if not np.isfinite(predicted).all():
                 raise ValueError("the predictions of rows set aside are not all finite numbers.")
             return float(self.measure.score(self.y_held, predicted)), None
-        decisions = trial.decision_function(self.X_held)
+        decisions = in_batches(trial.decision_function, self.X_held)
         calibration = fit_calibration(decisions, self.y_held, trial.classes_)
         return float(self.measure.score(self.y_held, predicted)), calibration
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from bochner.data.errors import TableError
 from bochner.data.formats.base import (
@@ -46,7 +46,7 @@ class Parquet(TableFormat):
 
 class _ParquetWriter(TableWriter):
     def __init__(self, file: BinaryIO) -> None:
-        self._file, self._writer = file, None
+        self._file, self._writer = file, cast(Any, None)
 
     def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
         import pyarrow
