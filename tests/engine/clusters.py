@@ -1,4 +1,4 @@
-"""A dask cluster of two processes on this machine, for tests."""
+"""Dask clusters on this machine, for tests."""
 
 import socket
 from contextlib import contextmanager, suppress
@@ -7,13 +7,16 @@ import pytest
 
 
 @contextmanager
-def two_workers(**options):
-    """A client of two single-threaded workers, which are started again when they die."""
+def two_workers(n_workers=2, **options):
+    """A client of two single-threaded workers, which are started again when they die.
+
+    They are processes, or with ``processes=False``, which takes no time to start, threads.
+    """
     distributed = pytest.importorskip("distributed")
     with (
         socket.socket() as taken,
         distributed.LocalCluster(
-            n_workers=2,
+            n_workers=n_workers,
             threads_per_worker=1,
             dashboard_address=_address_beside(taken),
             **options,

@@ -1,8 +1,5 @@
 """Heads on blocks of rows: the same coefficients as from one array, wherever the blocks are."""
 
-import os
-import threading
-import time
 import tracemalloc
 
 import numpy as np
@@ -13,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from bochner import FourierFeatures
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.linear.blocks import ArrayBlocks
-from tests.engine.clusters import two_workers
 
 HEADS = {
     "ridge": RidgeClassifier(C=3.0),
@@ -172,30 +168,6 @@ def test_penalty_chosen_on_a_sample_of_a_dask_array():
         head = kind(C="auto", random_state=0).fit(da.from_array(X, chunks=(700, 12)), y)
         assert kind.default_Cs(2000)[head.choice_.position] == head.C_
         assert head.C_ == kind(C="auto", random_state=0).fit(X, y).C_
-
-
-def test_a_cluster_whose_worker_dies():
-    """Both heads from two processes, one of which is killed on the way, to 1e-8."""
-    da = pytest.importorskip("dask.array")
-    n_blocks, rows, D = 8, 400, 10
-    X, y, _ = problem(n=n_blocks * rows, D=D)
-
-    def slow(block, seconds):
-        time.sleep(seconds)
-        return block
-
-    with two_workers() as client:
-        victim = next(iter(client.run(os.getpid).values()))
-        killer = threading.Timer(0.5, os.kill, (victim, 9))
-        killer.start()
-        # the worker dies in the first fit, and another joins the second
-        for name, seconds in (("ridge", 0.3), ("squared hinge", 0.02)):
-            blocks = da.from_array(X, chunks=(rows, D))
-            blocks = blocks.map_blocks(slow, seconds, dtype=X.dtype, meta=X[:0])
-            head = HEADS[name].fit(blocks, y)
-            assert killer.finished.is_set(), "the work was over before the worker was killed"
-            assert_same(head, clone(HEADS[name]).fit(X, y))
-        assert victim not in client.run(os.getpid).values()
 
 
 @pytest.mark.parametrize("name", HEADS)

@@ -152,7 +152,10 @@ def test_a_cluster_adds_up_the_same(folder):
     table = sample(folder, "buys")
     here = stream_of(table)
     expected = RidgeClassifier(3.0).fit_blocks(here, classes=["no", "yes"])
-    with two_workers() as client, connected(client.scheduler.address) as cluster:
+    with (
+        two_workers(processes=False, protocol="tcp") as client,
+        connected(client.scheduler.address) as cluster,
+    ):
         there = stream_of(table)
         there.cluster = cluster
         head = RidgeClassifier(3.0).fit_blocks(there, classes=["no", "yes"])
@@ -163,11 +166,24 @@ def test_a_cluster_adds_up_the_same(folder):
         path.write_bytes(path.read_bytes()[:1000])
         with pytest.raises(TableError, match=r"part-2\.parquet cannot be read"):
             there.reduce(label_count)
-        scheduler = client.cluster
-        gone = threading.Timer(0.5, scheduler.close)
-        gone.start()
-        with pytest.raises(ClusterError, match=r"scheduler at tcp://.* is gone"):
-            there.reduce(wait_long)
+
+
+def test_a_scheduler_that_goes_away(folder):
+    """There are no workers, so that the work does not end before."""
+    table = sample(folder, "buys")
+    pytest.importorskip("distributed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),  # to give up soon
+        two_workers(0, processes=False, protocol="tcp") as client,
+        connected(client.scheduler.address) as cluster,
+    ):
+        local, stream = client.cluster, stream_of(table)
+        stream.cluster = cluster
+        threading.Timer(0.5, local.sync, (local.scheduler.close,)).start()
+        with pytest.raises(ClusterError, match=r"scheduler at tcp://.* is gone: nothing was writ"):
+            stream.reduce(label_count)
 
 
 def check_predictions(folder, table, cluster):
@@ -187,13 +203,6 @@ def check_predictions(folder, table, cluster):
 
 def label_count(X, y):
     return len(y)
-
-
-def wait_long(X, y):
-    import time
-
-    time.sleep(20)
-    return 0
 
 
 def test_no_scheduler(monkeypatch):
