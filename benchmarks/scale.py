@@ -1,10 +1,11 @@
 """``python -m benchmarks scale [ROWS ...]``: linear models on 1024 features of rows on disk.
 
 Rows of 20 columns are written to eight Parquet files in a temporary folder, by default 10^5 and
-10^6 of them (10^7 takes an hour). ``ridge``, ``hinge`` and ``sgd`` among the arguments leave out
-the others. Every line is a process of its own: least squares in one pass, the squared hinge loss
-in a pass for each Newton step, and one epoch of scikit-learn's ``SGDClassifier`` on blocks of
-``RBFSampler``, all from the same files through the same reader and preparation.
+10^6 of them (10^7 takes an hour). ``ridge``, ``hinge``, ``sgd`` and ``lightgbm`` among the
+arguments leave out the others. Every line is a process of its own: least squares in one pass, the
+squared hinge loss in a pass for each Newton step, one epoch of scikit-learn's ``SGDClassifier`` on
+blocks of ``RBFSampler``, and, where it is installed, LightGBM with 100 trees on all rows in memory;
+all from the same files through the same reader and preparation.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ GAMMA, RIDGE, C = 0.02, 1e-5, 1.0  # fixed: this is about time and memory
 _BATCH = 100_000
 _WIDTHS = (12, 8, 10, 12, 10, 8, 10, 10)
 
-NAMES = ("ridge", "hinge", "sgd")
+NAMES = ("ridge", "hinge", "sgd", "lightgbm")
 
 Result = tuple[float, float, int, float, float]  # seconds, of all cores, passes, MB, accuracy
 
@@ -81,6 +83,15 @@ def _fit_sgd(blocks: Any, sampler: Any) -> Callable[[Any], Any]:
     return lambda X: model.predict(sampler.transform(X))
 
 
+def _fit_trees(blocks: Any) -> Callable[[Any], Any]:
+    from lightgbm import LGBMClassifier
+
+    parts = blocks.reduce(lambda X, y: [(X, y)])
+    X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    model = LGBMClassifier(n_estimators=100, random_state=0, verbose=-1, n_jobs=1).fit(X, y)
+    return lambda X: model.predict(X)
+
+
 def measure(name: str, folder: str, n_rows: int) -> Result:
     """One candidate, in a process that does nothing else."""
     from sklearn.kernel_approximation import RBFSampler
@@ -98,13 +109,16 @@ def measure(name: str, folder: str, n_rows: int) -> Result:
     X = prepare.transform(table.X)
     ours = FourierFeatures(n_components=FEATURES, gamma=GAMMA, random_state=0).fit(X)
     theirs = RBFSampler(n_components=FEATURES, gamma=GAMMA, random_state=0).fit(X)
-    heads = {
-        "ridge": RidgeClassifier(1 / (2 * RIDGE * n_rows)),
-        "hinge": SquaredHingeClassifier(C),
+    ridge, hinge = RidgeClassifier(1 / (2 * RIDGE * n_rows)), SquaredHingeClassifier(C)
+    fits = {
+        "ridge": lambda: _fit_ours(ridge, blocks, ours),
+        "hinge": lambda: _fit_ours(hinge, blocks, ours),
+        "sgd": lambda: _fit_sgd(blocks, theirs),
+        "lightgbm": lambda: _fit_trees(blocks),
     }
     begun = time.perf_counter()
     worked = time.process_time()
-    predict = _fit_ours(heads[name], blocks, ours) if name in heads else _fit_sgd(blocks, theirs)
+    predict = fits[name]()
     seconds, worked = time.perf_counter() - begun, time.process_time() - worked
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     test = make_rows(TEST_ROWS, 0)
@@ -141,4 +155,5 @@ def main(arguments: list[str]) -> None:
     """Measure the numbers of rows, and the models, that were given, or all."""
     names = [name for name in arguments if name in NAMES]
     sizes = [int(float(text)) for text in arguments if text not in NAMES]
-    scale(sizes or [10**5, 10**6], names or list(NAMES))
+    installed = [name for name in NAMES if name != "lightgbm" or find_spec(name)]
+    scale(sizes or [10**5, 10**6], names or installed)

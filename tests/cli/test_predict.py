@@ -323,6 +323,13 @@ def test_several_files_may_become_one(parts):
         said = run("predict", "model.skops", "parts/[01].parquet", "--output", name)
         assert f"Wrote 67 predictions to {name}." in said.stdout
         assert len(read(name)) == 67
+    (parts / "empty.parquet").write_bytes(b"")
+    said = run("predict", "model.skops", "parts", "--output", "three.csv")
+    assert "Wrote 100 predictions to three.csv." in said.stdout
+    assert "1 file was left out (no rows): empty.parquet." in said.stdout
+    pd.read_parquet(parts / "1.parquet").assign(age="old").to_parquet(parts / "1.parquet")
+    wrong = run("predict", "model.skops", "parts", "--output", "four.csv")
+    refused(wrong, "parts/1.parquet: column 'age' should hold numbers")
     said = run("predict", "model.skops", "new.csv", "--output", "new.parquet")
     assert len(pd.read_parquet("new.parquet")) == 100
     several = ("--skip-bad-files", "--output", "two.csv")

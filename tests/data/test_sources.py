@@ -34,7 +34,7 @@ def test_a_folder_and_a_pattern_are_one_table(tmp_path, monkeypatch, suffix):
     (tmp_path / "README.md").write_text("files")
     for source in (tmp_path, f"{tmp_path}/part*.{suffix}", f"{tmp_path}/**/part*.{suffix}"):
         table = read_table(source, "y")
-        assert (table.name, len(table.files), table.sampled) == (tmp_path.name, 3, False)
+        assert (table.name, len(table.files), table.n_drawn_from) == (tmp_path.name, 3, None)
         assert table.X["a"].tolist() == list(range(90))
         assert (table.y == table.X["a"] % 2).all()
     monkeypatch.chdir(tmp_path)
@@ -58,7 +58,7 @@ def test_a_sample_is_uniform_over_all_rows(tmp_path):
     assert np.abs(counts - expected).max() < 4.5 * deviation
     assert abs(counts[:20].mean() - expected) < 4 * deviation / 20**0.5
     table = read_table(tmp_path, max_rows=50)
-    assert table.sampled
+    assert table.n_drawn_from == 200
     assert "200 rows in 2 files, 50 drawn at random." in table.notes
 
 

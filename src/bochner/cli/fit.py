@@ -135,7 +135,7 @@ def fit(
             table = read_table(data, target, task, most, seed, shape, skip_bad_files)
         check_memory("--width", [columns], table, blocks=method is None)
         _check_data(table, method, columns, mode, onnx is not None)
-        is_whole = max_rows is not None or not table.sampled
+        is_whole = max_rows is not None or table.n_drawn_from is None
         if cluster is not None and is_whole:
             fail(f"--cluster is for more than {_SAMPLE} rows, and without --max-rows")
         if is_whole:

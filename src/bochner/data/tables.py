@@ -54,8 +54,8 @@ class Table:
         What every row is an image of, where it is one.
     files : tuple of Path
         What was read; nothing for a dataset by name.
-    sampled : bool
-        Whether the rows were drawn from more of them.
+    n_drawn_from : int or None
+        Rows with a target in the files, where these are a sample of them; otherwise None.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Table:
     notes: tuple[str, ...] = ()
     image_shape: Shape | None = None
     files: tuple[Path, ...] = ()
-    sampled: bool = False
+    n_drawn_from: int | None = None
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -175,10 +175,10 @@ def _finish(
 ) -> Table:
     """The target made labels or numbers; rows that cannot be used left out."""
     X, y, target, notes = contents.X, contents.y, contents.target, list(contents.notes)
-    sampled = len(y) < contents.n_labelled
+    drawn_from = contents.n_labelled if len(y) < contents.n_labelled else None
     if contents.n_missing:
         notes.append(labels.without_target_note(contents.n_missing))
-    if sampled:
+    if drawn_from is not None:
         where = "the file" if len(files) < 2 else f"{len(files)} files"
         notes.append(f"{contents.n_rows_in_file} rows in {where}, {len(y)} drawn at random.")
     y = labels.column_values(y, target) if hasattr(y, "iloc") else np.asarray(y)
@@ -207,7 +207,7 @@ def _finish(
     if shape is not None:
         X = check_image_shape(X, shape, name)
     n_rows = contents.n_rows_in_file
-    return Table(name, X, y, chosen, target, n_rows, tuple(notes), shape, files, sampled)
+    return Table(name, X, y, chosen, target, n_rows, tuple(notes), shape, files, drawn_from)
 
 
 def _finite(name: str, X: Any, notes: list[str]) -> Any:

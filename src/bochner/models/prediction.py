@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.data.bundled import BUNDLED
 from bochner.data.columns import count_infinite, infinite_note
 from bochner.data.errors import DamagedFileError, EmptyFileError
 from bochner.data.formats import name_without_suffixes, written_format
@@ -93,8 +94,24 @@ class _Predictor:
         outcome = _Outcome(score, n_files=1, file_notes=notes)
         for rows, y in pieces:
             self._predict(rows, y, writer, outcome)
-        writer.close()
         return outcome
+
+    def run_file(self, path: Path, writer: TableWriter) -> _Outcome:
+        """As :meth:`run`, for one of several files: errors name it, and it may be empty."""
+        notes: list[str] = []
+        try:
+            outcome = self.run(stream_file(path, self.expected, notes), writer, notes)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from error
+        except EmptyFileError:
+            outcome = self.nothing()
+        if outcome.n_rows == 0:
+            outcome.n_files, outcome.empty = 0, (path,)
+        return outcome
+
+    def nothing(self) -> _Outcome:
+        """What comes of no rows."""
+        return _Outcome(None if self.measure is None else running_score(self.measure))
 
     def _predict(self, rows: Any, y: Any, writer: TableWriter, outcome: _Outcome) -> None:
         import pandas as pd
@@ -147,9 +164,14 @@ def predict_file(
     says so where a spreadsheet would take one for a formula.
     """
     predictor, notes = _Predictor(model, extra), list[str]()
-    pieces = stream_table(source, predictor.expected, notes)
     writer = written_format(Path(name)).writer(file)
-    return predictor.summary(predictor.run(pieces, writer, notes), source)
+    if str(source) in BUNDLED or not (found := find_source(source)).several:
+        outcome = predictor.run(stream_table(source, predictor.expected, notes), writer, notes)
+    else:
+        check_one_format(found.files)
+        outcome = reduce(add, (predictor.run_file(path, writer) for path in found.files))
+    writer.close()
+    return predictor.summary(outcome, source)
 
 
 def predict_folder(
@@ -218,23 +240,19 @@ def _result_paths(files: tuple[Path, ...], folder: Path) -> list[Path]:
 def _predict_one(
     predictor: _Predictor, path: Path, result: Path, skip_bad_files: bool
 ) -> _Outcome:
-    nothing = running_score(predictor.measure) if predictor.measure is not None else None
-    notes: list[str] = []
+    result.parent.mkdir(parents=True, exist_ok=True)
     try:
-        pieces = stream_file(path, predictor.expected, notes)
-        result.parent.mkdir(parents=True, exist_ok=True)
         with writing_whole(result) as file:
-            outcome = predictor.run(pieces, written_format(result).writer(file), notes)
-            if outcome.n_rows == 0:
-                raise EmptyFileError(f"the file {path} has no rows.")
-    except EmptyFileError:
-        return _Outcome(nothing, empty=(path,))
+            writer = written_format(result).writer(file)
+            outcome = predictor.run_file(path, writer)
+            writer.close()
     except DamagedFileError:
         if not skip_bad_files:
             raise
-        return _Outcome(nothing, bad=(path,))
-    except SchemaError as error:
-        raise SchemaError(f"{path}: {error}") from error
+        outcome = predictor.nothing()
+        outcome.bad = (path,)
+    if outcome.n_rows == 0:
+        result.unlink(missing_ok=True)
     return outcome
 
 

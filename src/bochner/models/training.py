@@ -137,7 +137,7 @@ def train(
         pipeline = model(table.X, table.y, final)
         count = RowCount(n_used=len(table.y))
         if stream is not None and can_stream(pipeline):
-            final = settings_for(table.n_rows_in_file)
+            final = settings_for(table.n_drawn_from or len(table.y))
             pipeline, count = refit_head(pipeline, stream, final["C"])
     held = len(aside.y_held)
     rows = count.n_used, count.n_unknown
