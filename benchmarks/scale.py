@@ -4,7 +4,7 @@ Rows of 20 columns are written to eight Parquet files in a temporary folder, by 
 10^6 of them (10^7 takes an hour). ``ridge``, ``hinge``, ``sgd`` and ``lightgbm`` among the
 arguments leave out the others. Every line is a process of its own: least squares in one pass, the
 squared hinge loss in a pass for each Newton step, one epoch of scikit-learn's ``SGDClassifier`` on
-blocks of ``RBFSampler``, and, where it is installed, LightGBM with 100 trees on all rows in memory;
+blocks of ``RBFSampler``, and where it is installed LightGBM, 100 trees, on all rows in memory;
 all from the same files through the same reader and preparation.
 """
 

@@ -141,15 +141,8 @@ class LinearHead(BaseEstimator):
         self.C_ = float(C)
         targets = self._target_columns(blocks, classes)
         solution = self._solve_blocks(blocks, function, targets)
-        return self._keep_sums(solution)
-
-    def _keep_sums(self, solution: tuple[Any, Any]) -> Self:
-        """Keep what was solved from sums, on the host: the rows themselves were not checked."""
-        coefficients, intercepts = map(to_numpy, solution)
-        if not (np.isfinite(coefficients).all() and np.isfinite(intercepts).all()):
-            raise ValueError("the features of the linear model are not finite.")
-        self.n_features_in_ = len(coefficients)
-        return self._keep(coefficients, intercepts, np.float64)
+        self.n_features_in_ = int(solution[0].shape[0])
+        return self._keep(*map(to_numpy, solution), np.float64)
 
     def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the features of rows, which are made a block at a time and never kept.

@@ -177,6 +177,8 @@ def _add_up(
     equations: NormalEquations = blocks.reduce(_ridge_sums, shared)
     if not equations.weight > 0:
         raise ValueError("sample_weight must be positive for at least one row.")
+    if not all(np.isfinite(to_numpy(A)).all() for A in (equations.gram, equations.moments)):
+        raise ValueError("the features or the targets of the ridge regression are not finite.")
     return equations
 
 
@@ -217,6 +219,30 @@ class _Ridge(LinearHead):
         blocks = as_blocks(blocks)
         return _add_up(blocks, function or unchanged, self._target_columns(blocks, classes))
 
+    def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the features of rows, which are made a block at a time and never kept.
+
+        Parameters
+        ----------
+        feature_map : object with a method ``transform``
+            A fitted map.
+        X : array, sparse matrix, device array or dask array of shape (n, d)
+            Rows, as the map takes them.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            With coefficients on the host; `C` must be a number.
+        """
+        y, weights = self._check_targets(y, sample_weight)
+        columns = self._columns(y)
+        equations = NormalEquations.from_map(feature_map.transform, X, columns, weights)
+        return self.fit_sums(equations, y)
+
     def fit_sums(self, equations: NormalEquations, y: Any) -> Self:
         """Fit from the sums over rows of their features and targets.
 
@@ -234,8 +260,9 @@ class _Ridge(LinearHead):
             With coefficients on the host; `C` must be a number.
         """
         self._columns(y)
-        self.C_ = float(self.C)
-        return self._keep_sums(equations.solve(1 / (2 * self.C_)))
+        self.C_, self.n_features_in_ = float(self.C), int(equations.means.shape[0])
+        coefficients, intercepts = equations.solve(1 / (2 * self.C_))
+        return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
 
 
 class RidgeClassifier(_Ridge, LinearClassifierHead):
