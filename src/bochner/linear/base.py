@@ -140,9 +140,9 @@ class LinearHead(BaseEstimator):
     ) -> Self:
         self.C_ = float(C)
         targets = self._target_columns(blocks, classes)
-        solution = self._solve_blocks(blocks, function, targets)
-        self.n_features_in_ = int(solution[0].shape[0])
-        return self._keep(*map(to_numpy, solution), np.float64)
+        coefficients, intercepts = self._solve_blocks(blocks, function, targets)
+        self.n_features_in_ = int(coefficients.shape[0])
+        return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
 
     def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the features of rows, which are made a block at a time and never kept.
