@@ -2,6 +2,7 @@
 
 ``python -m benchmarks models`` takes hours and options of its own: see :mod:`benchmarks.models`.
 So does ``python -m benchmarks gains``: see :mod:`benchmarks.gains`.
+``python -m benchmarks scale [ROWS ...]`` writes large files: see :mod:`benchmarks.scale`.
 ``python -m benchmarks fuzz [N]`` measures nothing: see :mod:`benchmarks.fuzz`.
 """
 
@@ -59,6 +60,11 @@ def main(names: list[str]) -> None:
         from benchmarks import gains
 
         gains.main(names[1:])
+        return
+    if names[:1] == ["scale"]:
+        from benchmarks import scale
+
+        scale.main(names[1:])
         return
     unknown = [name for name in names if name not in MEASUREMENTS]
     if unknown:

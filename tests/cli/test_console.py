@@ -1,11 +1,14 @@
 """What commands share: limits of memory, and files that may be written."""
 
+import io
 import os
 
 import numpy as np
 import pytest
 
 typer = pytest.importorskip("typer", reason="the program's packages are not installed")
+
+from rich.console import Console  # noqa: E402
 
 from bochner.cli import console  # noqa: E402
 from bochner.data.tables import Table  # noqa: E402
@@ -34,6 +37,30 @@ def test_control_characters_are_not_obeyed(capsys):
     console.warn(name)
     for text in capsys.readouterr():
         assert text == "a\\x1b[2J\\x9b31m\\u202eb\\rü\nnext\n"
+
+
+def test_rows_done_and_time_left(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(console, "console", Console(file=shown, force_terminal=True, width=90))
+    with console.row_progress("Training", 200) as watch:
+        watch(50)
+    assert "Training" in shown.getvalue()
+    assert "50/200" in shown.getvalue()
+    shown = io.StringIO()
+    monkeypatch.setattr(console, "console", Console(file=shown))
+    with console.row_progress("Training", 200) as watch:
+        watch(50)
+    assert not shown.getvalue()
+
+
+def test_features_in_blocks_need_less_memory(tmp_path, monkeypatch):
+    rows = np.zeros((100_000, 4))
+    table = Table("rows", rows, rows[:, 0], "regression", None, len(rows))
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    (tmp_path / "memory.max").write_text("1000000000\n")
+    console.check_memory("--width", [2048], table, blocks=True)
+    with pytest.raises(typer.Exit):
+        console.check_memory("--width", [2048], table)
 
 
 def test_special_files_need_no_force(tmp_path):

@@ -184,3 +184,66 @@ def test_an_exact_method_comes_to_an_end(rng, monkeypatch):
     exact = pipelines.make_exact("classification", gamma=0.05, C=1e9)
     with pytest.warns(ConvergenceWarning):
         exact.fit(X, y)
+
+
+@pytest.fixture
+def parts(here):
+    """The people of train.csv in a folder of three Parquet files."""
+    (here / "parts").mkdir()
+    for i in range(3):
+        table(300)[i::3].to_parquet(f"parts/{i}.parquet")
+    return here / "parts"
+
+
+QUICK = ("--width", 32, "--kernel", "gaussian", "--metric", "none", "--scaling", "standard")
+
+
+def test_all_rows_of_a_folder_are_used(parts, monkeypatch):
+    monkeypatch.setattr(command, "_SAMPLE", 120)
+    (parts / "empty.parquet").write_bytes(b"")
+    for source, more in (("parts", QUICK), ("parts/*.parquet", (*FOURIER, "--width", 16))):
+        said = run("fit", source, "--target", "buys", *more, "--force")
+        assert said.exit_code == 0, said.output
+        assert "parts: 300 rows, 5 columns, 2 classes" in said.stdout
+        assert "300 rows in 3 files, 120 drawn at random." in said.stdout
+        assert "1 file was left out (no rows): empty.parquet." in said.stdout
+        assert "on 24 rows set aside; then trained again on all 300." in said.stdout
+        assert load_model("model.skops").details["rows"] == 300
+    said = run("fit", "parts", "--target", "buys", *QUICK, "--max-rows", 100, "--force")
+    assert "then trained again on all 100." in said.stdout
+    assert "fitted to all rows" not in said.stdout
+
+
+def test_bad_files_stop_or_are_counted(parts, monkeypatch):
+    monkeypatch.setattr(command, "_SAMPLE", 120)
+    data = (parts / "1.parquet").read_bytes()
+    (parts / "1.parquet").write_bytes(data[: len(data) // 2])
+    refused(run("fit", "parts", "--target", "buys", *QUICK), "parts/1.parquet cannot be read")
+    said = run("fit", "parts", "--target", "buys", *QUICK, "--skip-bad-files")
+    assert "1 file was left out (damage): 1.parquet." in said.stdout
+    assert "trained again on all 200." in said.stdout
+
+
+def test_nothing_is_written_when_the_last_pass_stops(parts, monkeypatch):
+    monkeypatch.setattr(command, "_SAMPLE", 120)
+
+    def interrupted(self):
+        yield from ()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bochner.models.streaming.RowStream._blocks", interrupted)
+    assert run("fit", "parts", "--target", "buys", *QUICK).exit_code == 130
+    assert sorted(path.name for path in parts.parent.iterdir()) == [
+        "new.csv",
+        "parts",
+        "train.csv",
+    ]
+
+
+def test_a_cluster_is_for_many_rows(parts, monkeypatch):
+    pytest.importorskip("distributed")
+    refused(run("fit", "parts", *QUICK, "--cluster", "tcp://127.0.0.1:9"), "more than 100000 rows")
+    monkeypatch.setattr(command, "_SAMPLE", 120)
+    monkeypatch.setattr("bochner.models.cluster._CONNECT_SECONDS", 0.3)
+    given = ("--target", "buys", *QUICK, "--cluster", "tcp://127.0.0.1:9")
+    refused(run("fit", "parts", *given), "there is no dask scheduler at")

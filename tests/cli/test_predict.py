@@ -286,3 +286,90 @@ def test_class_names_like_formulas_are_read_back(here):
     found = set(pd.read_csv("predictions.csv")["prediction"])
     assert found == {"=1+1", "\x1b[2Jno"}
     assert "\x1b" not in said
+
+
+@pytest.fixture
+def parts(here):
+    """new.csv in a folder of three files, and a model."""
+    fit()
+    (here / "parts").mkdir()
+    new = pd.read_csv("new.csv", dtype={"code": str})
+    for i in range(3):
+        new[i::3].to_parquet(f"parts/{i}.parquet")
+    run("predict", "model.skops", "new.csv", "--probabilities")
+    return here / "parts"
+
+
+def test_a_folder_becomes_a_folder(parts):
+    whole = pd.read_csv("predictions.csv")
+    (parts / "empty.parquet").write_bytes(b"")
+    said = run("predict", "model.skops", "parts", "--probabilities")
+    assert said.exit_code == 0, said.output
+    assert "on 100 rows with a target" in said.stdout
+    assert "1 file was left out (no rows): empty.parquet." in said.stdout
+    assert "Wrote 100 predictions to 3 files in predictions." in said.stdout
+    assert sorted(os.listdir("predictions")) == ["0.parquet", "1.parquet", "2.parquet"]
+    for i in range(3):
+        found = pd.read_parquet(f"predictions/{i}.parquet")
+        pd.testing.assert_frame_equal(found, whole[i::3].reset_index(drop=True))
+    refused(run("predict", "model.skops", "parts"), "predictions is not empty: use --force")
+    assert run("predict", "model.skops", "parts", "--force").exit_code == 0
+    assert list(pd.read_parquet("predictions/1.parquet").columns) == ["prediction"]
+    refused(run("predict", "model.skops", "parts", "--output", "model.skops"), "is a file")
+
+
+def test_several_files_may_become_one(parts):
+    for name, read in (("one.csv", pd.read_csv), ("one.parquet", pd.read_parquet)):
+        said = run("predict", "model.skops", "parts/[01].parquet", "--output", name)
+        assert f"Wrote 67 predictions to {name}." in said.stdout
+        assert len(read(name)) == 67
+    (parts / "empty.parquet").write_bytes(b"")
+    said = run("predict", "model.skops", "parts", "--output", "three.csv")
+    assert "Wrote 100 predictions to three.csv." in said.stdout
+    assert "1 file was left out (no rows): empty.parquet." in said.stdout
+    pd.read_parquet(parts / "1.parquet").assign(age="old").to_parquet(parts / "1.parquet")
+    wrong = run("predict", "model.skops", "parts", "--output", "four.csv")
+    refused(wrong, "parts/1.parquet: column 'age' should hold numbers")
+    said = run("predict", "model.skops", "new.csv", "--output", "new.parquet")
+    assert len(pd.read_parquet("new.parquet")) == 100
+    several = ("--skip-bad-files", "--output", "two.csv")
+    refused(run("predict", "model.skops", "parts", *several), "several files that go to a folder")
+
+
+def test_folders_of_folders_and_of_text(parts):
+    new = pd.read_csv("new.csv", dtype={"code": str})
+    for year in ("2020", "2021"):
+        (parts / year).mkdir()
+        new.to_csv(parts / year / "rows.csv.gz", index=False)
+    said = run("predict", "model.skops", "parts/*/rows.csv.gz", "--output", "found")
+    assert said.exit_code == 0, said.output
+    assert len(pd.read_csv("found/2021/rows.csv")) == 100
+    new.to_csv(parts / "2021" / "rows.csv", index=False)
+    said = run("predict", "model.skops", "parts/2021", "--output", "again")
+    refused(said, "would have one name")
+
+
+def test_a_bad_file_among_several(parts):
+    data = (parts / "1.parquet").read_bytes()
+    (parts / "1.parquet").write_bytes(data[: len(data) // 2])
+    before = sorted(os.listdir())
+    refused(run("predict", "model.skops", "parts"), "1.parquet cannot be read")
+    assert sorted(os.listdir()) == before
+    said = run("predict", "model.skops", "parts", "--skip-bad-files")
+    assert "1 file was left out (damage): 1.parquet." in said.stdout
+    assert "Wrote 67 predictions to 2 files in predictions." in said.stdout
+    assert sorted(os.listdir("predictions")) == ["0.parquet", "2.parquet"]
+    new = pd.read_csv("new.csv", dtype={"code": str})
+    new[1::3].drop(columns="town").to_parquet(parts / "1.parquet")
+    missing = run("predict", "model.skops", "parts", "--force", "--skip-bad-files")
+    refused(missing, "1.parquet: the data lack 'town'")
+
+
+def test_an_interruption_leaves_no_folder(parts, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prediction, "stream_file", interrupted)
+    before = sorted(os.listdir())
+    assert run("predict", "model.skops", "parts").exit_code == 130
+    assert sorted(os.listdir()) == before

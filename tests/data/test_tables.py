@@ -103,7 +103,7 @@ def test_bad_files_give_one_line(tmp_path, name, text, options, message):
 def test_other_bad_sources(tmp_path, rng):
     with pytest.raises(TableError, match=r"no dataset 'digitz' \(did you mean digits\?\)"):
         read_table("digitz")
-    with pytest.raises(TableError, match="is not a file"):
+    with pytest.raises(TableError, match="has no file that can be read"):
         read_table(tmp_path)
     with pytest.raises(TableError, match="leave out --target"):
         read_table("iris", target="species")

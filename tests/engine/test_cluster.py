@@ -1,16 +1,15 @@
 """The cluster engine: laziness, unknown lengths, and workers that are small and die."""
 
 import os
-import socket
 import threading
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from bochner import engine
 from bochner.engine import plain
+from tests.engine.clusters import two_workers
 
 da = pytest.importorskip("dask.array")
 
@@ -71,7 +70,6 @@ def test_more_data_than_memory_and_a_worker_that_dies():
     Block b is a fixed block shifted by b * step, so that the exact answer is known:
     F(w) = F_0(w) sum_b exp(i b <w, step>).
     """
-    distributed = pytest.importorskip("distributed")
     n_blocks, rows, d, N = 64, 2**18, 64, 4
     rng = np.random.default_rng(0)
     W = rng.normal(size=(d, N)) / 8
@@ -90,16 +88,7 @@ def test_more_data_than_memory_and_a_worker_that_dies():
     )
     assert X.nbytes == 4 * 2**30
 
-    with (
-        socket.socket() as taken,
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            memory_limit="1GiB",
-            dashboard_address=_address_beside(taken),
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with two_workers(memory_limit="1GiB") as client:
         victim = next(iter(client.run(os.getpid).values()))
         killed = threading.Event()
 
@@ -124,14 +113,6 @@ def test_more_data_than_memory_and_a_worker_that_dies():
     # float32 rows: each is rounded to 2e-7, the phases to a few of these
     np.testing.assert_allclose(sums, expected, rtol=0, atol=1e-6 * rows * n_blocks)
     assert np.abs(expected).max() > 1e-3 * rows * n_blocks
-
-
-def _address_beside(taken):
-    """Any free port: the usual one of dashboards may be somebody else's, and here it is."""
-    with suppress(OSError):
-        taken.bind(("", 8787))
-        taken.listen()
-    return ":0"
 
 
 def _finished_blocks(dask_scheduler):

@@ -36,6 +36,18 @@ def test_numbers(rng, offset):
     assert score.value() == pytest.approx(r2_score(truth, predicted), abs=1e-9)
 
 
+@pytest.mark.parametrize("name", ["accuracy", "R2"])
+def test_scores_of_two_parts_add_up(rng, name):
+    truth, predicted = rng.integers(0, 3, size=(2, 90))
+    whole, *parts, none = (running_score(MEASURES[name], [0, 1, 2]) for _ in range(4))
+    whole.add(truth, predicted)
+    for part, rows in zip(parts, (slice(0, 20), slice(20, 90)), strict=True):
+        part.add(truth[rows], predicted[rows])
+    both = none + parts[0] + parts[1] + none
+    assert both.value() == pytest.approx(whole.value(), rel=1e-12)
+    assert (both.n_rows, both.notes()) == (90, [])
+
+
 def test_no_score():
     assert running_score(MEASURES["R2"]).value() is None
     assert running_score(MEASURES["accuracy"], [0, 1]).value() is None

@@ -6,7 +6,7 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -28,6 +28,7 @@ RESULTS = Path("bochner-results")
 MAX_COLUMNS = 1_000_000  # of a map
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_OF_MEMORY = 0.8  # for data; the rest is for the program
+_ROWS_IN_BLOCKS = 10_000  # whose features are in memory, where not all are
 
 
 def fail(message: object, code: int = 2) -> NoReturn:
@@ -106,16 +107,33 @@ def command_line() -> str:
     return shlex.join(["bochner", *sys.argv[1:]])
 
 
-def introduce(table: Table) -> None:
-    """What the data is, and what is done to it before anything is learned."""
+def introduce(table: Table, *notes: str, n_rows: int | None = None) -> None:
+    """What the data is, of `n_rows` rows, and what is done to it before anything is learned."""
     from bochner.models.preparation import preparation_notes
 
     kind = "numbers to predict"
     if table.task == "classification":
         kind = f"{len(set(table.y.tolist()))} classes"
     columns = counted(table.X.shape[1], "column")
-    say(f"{table.name}: {len(table.y)} rows, {columns}, {kind}", style="bold")
-    say(*table.notes, *preparation_notes(table.X, table.image_shape), style="dim")
+    say(f"{table.name}: {n_rows or len(table.y)} rows, {columns}, {kind}", style="bold")
+    say(*table.notes, *notes, *preparation_notes(table.X, table.image_shape), style="dim")
+
+
+@contextmanager
+def row_progress(title: str, n_rows: int) -> Iterator[Callable[[int], None]]:
+    """A bar of rows done and time left on a terminal; told the rows of the pass so far."""
+    from rich import progress as bars
+
+    columns = bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeRemainingColumn()
+    with bars.Progress(
+        bars.TextColumn("{task.description}"),
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        bar = progress.add_task(title, total=None)  # until there are rows to count
+        yield lambda done: progress.update(bar, completed=done, total=n_rows)
 
 
 def write_page(document: Mapping[str, Any], folder: Path) -> Path | None:
@@ -171,6 +189,16 @@ def check_free(path: Path, force: bool) -> None:
         fail(f"{path} is there already: use --force to replace it, or another name")
 
 
+def check_free_folder(path: Path, force: bool) -> None:
+    """Give up where a folder cannot be made, or holds files and there is no `force`."""
+    if not path.absolute().parent.is_dir():
+        fail(f"there is no folder {path.parent} to write {path.name} to")
+    if path.exists() and not path.is_dir():
+        fail(f"{path} is a file, and a folder is to be written: give another name")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        fail(f"the folder {path} is not empty: use --force to replace files in it")
+
+
 def check_positive(option: str, value: float | None) -> None:
     """Give up where an option is given that is not a positive finite number."""
     if value is not None and not 0 < value < float("inf"):
@@ -183,10 +211,15 @@ def check_width(option: str, widths: Sequence[int]) -> None:
         fail(f"{option} must be at most {MAX_COLUMNS}, got {max(widths)}")
 
 
-def check_memory(option: str, widths: Sequence[int], table: Table, n_jobs: int = 1) -> None:
-    """Give up where the widest map of these rows would take too much memory."""
+def check_memory(
+    option: str, widths: Sequence[int], table: Table, n_jobs: int = 1, *, blocks: bool = False
+) -> None:
+    """Give up where the widest map of these rows would take too much memory.
+
+    With `blocks` features are made a few rows at a time, and added up to squares of the width.
+    """
     most, largest = _usable_memory(), max(widths)
-    needed = n_jobs * _memory_needed(largest, table)
+    needed = n_jobs * _memory_needed(largest, table, blocks)
     if needed > most:
         n, d = table.X.shape
         at_once = f" in {n_jobs} processes" if n_jobs > 1 else ""
@@ -207,10 +240,11 @@ def jobs_that_fit(widths: Sequence[int], table: Table) -> int:
     return max(1, int(min(_usable_memory() / _memory_needed(max(widths), table), 2**20)))
 
 
-def _memory_needed(width: int, table: Table) -> int:
+def _memory_needed(width: int, table: Table, blocks: bool = False) -> int:
     """Bytes at the peak of training: features and rows with a copy of each, and frequencies."""
     n, d = table.X.shape
-    return 8 * (2 * (n * width + getattr(table.X, "nnz", n * d)) + d * width)
+    held = min(n, 2 * width + _ROWS_IN_BLOCKS) if blocks else n
+    return 8 * (2 * (held * width + getattr(table.X, "nnz", n * d)) + d * width)
 
 
 def _usable_memory() -> float:

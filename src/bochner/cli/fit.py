@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,19 +20,21 @@ from bochner.cli.console import (
     fail,
     introduce,
     one_line_errors,
+    row_progress,
     say,
     score_text,
     written,
 )
 from bochner.cli.options import (
+    ClusterAddress,
     Force,
     Gamma,
     ImageShape,
     Kernel,
-    MaxRows,
     MeasureName,
     OwnMetric,
     ScalingName,
+    SkipBadFiles,
     Target,
     Task,
     data_help,
@@ -39,12 +42,13 @@ from bochner.cli.options import (
     metric_mode,
 )
 from bochner.records.files import is_stdout
+from bochner.records.wording import counted
 
 if TYPE_CHECKING:
     from bochner.data.tables import Table
     from bochner.models.training import Trained
 
-_MAX_ROWS = 100_000
+_SAMPLE = 100_000  # rows in memory, by which everything is chosen
 _SHOWN_COLUMNS = 5
 _METHOD_WIDTH = 256
 KERNEL_WIDTH = 2048
@@ -81,7 +85,12 @@ def fit(
     task: Task = "auto",
     measure: MeasureName = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
-    max_rows: MaxRows = _MAX_ROWS,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=20, help="Of more rows, this many are drawn at random. [default: all]"),
+    ] = None,
+    skip_bad_files: SkipBadFiles = False,
+    cluster: ClusterAddress = None,
     output: Annotated[
         Path, typer.Option(help="The model file to write; - is standard output.")
     ] = Path("model.skops"),
@@ -90,12 +99,13 @@ def fit(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Train one model on a file and write it to a file.
+    """Train one model on files and write it to a file.
 
     The kernel model chooses how columns are scaled, whether a learned metric helps, the kernel,
     its bandwidth and the penalty, all on held-out rows, and says what it chose over what. With
     --method the features are those of one method. A fifth of the rows is set aside for an honest
-    score; then the model is trained again on all rows.
+    score; then the model is trained again on all rows. Of more than 100000 rows a sample chooses,
+    and the linear model at last is fitted to all of them, a piece at a time.
     """
     for path in filter(None, (output, onnx)):
         check_free(path, force)
@@ -120,12 +130,21 @@ def fit(
         else:
             method = _find(method, mode)
             given |= {"gamma": gamma, "C": C}
-        table = read_table(data, target, task, max_rows, seed, parse_image_shape(image_shape))
-        check_memory("--width", [columns], table)
+        shape, most = parse_image_shape(image_shape), max_rows or _SAMPLE
+        with console.status("Reading"):
+            table = read_table(data, target, task, most, seed, shape, skip_bad_files)
+        check_memory("--width", [columns], table, blocks=method is None)
         _check_data(table, method, columns, mode, onnx is not None)
-        introduce(table)
-        trained = _train(table, method, given)
-        _report(table, method, columns, trained)
+        is_whole = max_rows is not None or table.n_drawn_from is None
+        if cluster is not None and is_whole:
+            fail(f"--cluster is for more than {_SAMPLE} rows, and without --max-rows")
+        if is_whole:
+            introduce(table)
+        else:
+            note = "By these the model is chosen; its linear part is fitted to all rows."
+            introduce(table, note, n_rows=table.n_rows_in_file)
+        trained = _train(table, method, given, is_whole, cluster)
+        _report(method, columns, trained, table.task)
         _save(table, method or KERNEL_MODEL, trained, output)
         if onnx is not None:
             _write_onnx(table, trained, onnx)
@@ -174,26 +193,41 @@ def _check_data(
         check_convertible(model)
 
 
-def _train(table: Table, method: str | None, given: dict[str, Any]) -> Trained:
+def _train(
+    table: Table, method: str | None, given: dict[str, Any], whole: bool, cluster: str | None
+) -> Trained:
+    """Train on the table, or unless it is the whole on all rows of its files."""
+    from bochner.models.cluster import connected
+    from bochner.models.streaming import RowStream
     from bochner.models.training import train, train_kernel_model
 
-    with console.status("Choosing settings and training"):
+    with ExitStack() as stack:
+        if whole:
+            stack.enter_context(console.status("Choosing settings and training"))
+        else:
+            title = "Choosing settings, then training on all rows"
+            watch = stack.enter_context(row_progress(title, table.n_rows_in_file))
+            there = None if cluster is None else stack.enter_context(connected(cluster))
+            given = {**given, "stream": RowStream.of(table, watch, there)}
         if method is None:
             return train_kernel_model(table, **given)
         return train(table, method, **given)
 
 
-def _report(table: Table, method: str | None, width: int, trained: Trained) -> None:
+def _report(method: str | None, width: int, trained: Trained, task: str) -> None:
     if method is None:
         from bochner.cli.kernel_choice import choice_lines
 
-        say(*choice_lines(trained, table.task))
+        say(*choice_lines(trained, task))
     else:
         _report_method(method, width, trained)
     say(
         f"{score_text(trained.measure, trained.score)} on {trained.n_scored} rows set aside; then "
-        f"trained again on all {len(table.y)}."
+        f"trained again on all {trained.n_rows}."
     )
+    if trained.n_unknown:
+        left_out = counted(trained.n_unknown, "row")
+        say(f"Left out: {left_out} of classes that the drawn rows do not hold.")
 
 
 def _report_method(method: str, width: int, trained: Trained) -> None:
@@ -233,7 +267,7 @@ def _save(table: Table, method: str, trained: Trained, output: Path) -> None:
         "chosen": trained.chosen,
         "measure": trained.measure,
         "score": trained.score,
-        "rows": len(table.y),
+        "rows": trained.n_rows,
         "calibration": trained.calibration,
         "command": command_line(),
     }

@@ -54,6 +54,18 @@ ScalingName = Annotated[
     ),
 ]
 MaxRows = Annotated[int, typer.Option(min=20, help="Of more rows, this many are drawn at random.")]
+SkipBadFiles = Annotated[
+    bool,
+    typer.Option("--skip-bad-files", help="Of several files, leave out those that are damaged."),
+]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="A running dask scheduler, such as tcp://host:8786, whose workers see the same files "
+        "and do the work, a file at a time.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 
 
@@ -86,4 +98,7 @@ def data_help() -> str:
     from bochner.data.bundled import BUNDLED
     from bochner.data.formats import FORMATS
 
-    return f"A file ({', '.join(FORMATS)}), or a dataset by name: {', '.join(BUNDLED)}."
+    return (
+        f"A file ({', '.join(FORMATS)}), a folder or a quoted pattern of files that are one "
+        f"table, or a dataset by name: {', '.join(BUNDLED)}."
+    )

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bochner.cli.console import check_free, console, fail, one_line_errors, say, score_text, warn
-from bochner.cli.options import Force, data_help
+from bochner.cli.console import (
+    check_free,
+    check_free_folder,
+    console,
+    fail,
+    one_line_errors,
+    row_progress,
+    say,
+    score_text,
+    warn,
+)
+from bochner.cli.options import ClusterAddress, Force, SkipBadFiles, data_help
+from bochner.records.files import is_stdout
 
 if TYPE_CHECKING:
     from bochner.models.files import Model
@@ -22,8 +34,13 @@ def predict(
         str, typer.Argument(help=f"New rows, with or without the target. {data_help()}")
     ],
     output: Annotated[
-        Path, typer.Option(help="The CSV file to write; - is standard output.")
-    ] = Path("predictions.csv"),
+        Path | None,
+        typer.Option(
+            help="The CSV or Parquet file to write; - is standard output. Of several files also a "
+            "folder, with one file for each. [default: predictions.csv, or the folder "
+            "predictions]"
+        ),
+    ] = None,
     scores: Annotated[
         bool,
         typer.Option("--scores", help="Also what the model decides by; not with --probabilities."),
@@ -35,21 +52,61 @@ def predict(
             help="Also estimated probabilities of the classes; not with --scores.",
         ),
     ] = False,
+    skip_bad_files: SkipBadFiles = False,
+    cluster: ClusterAddress = None,
     force: Force = False,
 ) -> None:
-    """Predict the rows of a file with a model, and write the predictions as CSV."""
-    check_free(output, force)
+    """Predict the rows of files with a model, and write the predictions."""
     if scores and probabilities:
         fail("give one of --scores and --probabilities")
     extra: Extra = "scores" if scores else "probabilities" if probabilities else None
     with one_line_errors():
-        from bochner.models.prediction import predict_file
-        from bochner.records.files import writing_whole
-
+        output, to_folder = _place(data, output)
+        if not to_folder and (skip_bad_files or cluster):
+            fail("--skip-bad-files and --cluster are for several files that go to a folder")
+        (check_free_folder if to_folder else check_free)(output, force)
         loaded = _load(model)
-        with console.status("Predicting"), writing_whole(output) as file:
-            summary = predict_file(loaded, data, file, extra)
+        if to_folder:
+            summary = _predict_folder(loaded, data, output, extra, skip_bad_files, cluster)
+        else:
+            from bochner.models.prediction import predict_file
+            from bochner.records.files import writing_whole
+
+            with console.status("Predicting"), writing_whole(output) as file:
+                summary = predict_file(loaded, data, file, extra, output)
         _report(summary, output)
+
+
+def _place(data: str, output: Path | None) -> tuple[Path, bool]:
+    """Where predictions go, and whether that is a folder."""
+    from bochner.data.bundled import BUNDLED
+    from bochner.data.formats import has_format
+    from bochner.data.sources import find_source
+
+    if data in BUNDLED or not find_source(data).several:
+        return output or Path("predictions.csv"), False
+    if output is None:
+        return Path("predictions"), True
+    one_file = is_stdout(output) or (has_format(output) and not output.is_dir())
+    return output, not one_file
+
+
+def _predict_folder(
+    model: Model, data: str, folder: Path, extra: Extra, skip_bad: bool, cluster: str | None
+) -> PredictionSummary:
+    from bochner.data.sources import find_source
+    from bochner.models.cluster import connected
+    from bochner.models.prediction import predict_folder
+    from bochner.records.files import writing_folder
+
+    with ExitStack() as stack:
+        there = None if cluster is None else stack.enter_context(connected(cluster))
+        n_files = len(find_source(data).files)
+        watch = stack.enter_context(row_progress("Predicting files", n_files))
+        part = stack.enter_context(writing_folder(folder))
+        return predict_folder(
+            model, data, part, extra, skip_bad_files=skip_bad, watch=watch, cluster=there
+        )
 
 
 def _load(path: Path) -> Model:
@@ -65,7 +122,6 @@ def _load(path: Path) -> Model:
 
 
 def _report(summary: PredictionSummary, output: Path) -> None:
-    from bochner.records.files import is_stdout
     from bochner.records.wording import counted
 
     say(*(f"{note[0].upper()}{note[1:]}." for note in summary.notes), style="dim")
@@ -75,5 +131,7 @@ def _report(summary: PredictionSummary, output: Path) -> None:
     if summary.score is not None and summary.measure is not None:
         rows = counted(summary.n_scored, "row")
         say(f"{score_text(summary.measure, summary.score)} on {rows} with a target.")
-    where = "standard output" if is_stdout(output) else output
+    where = "standard output" if is_stdout(output) else str(output)
+    if output.is_dir():
+        where = f"{counted(summary.n_files, 'file')} in {output}"
     say(f"Wrote {counted(summary.n_rows, 'prediction')} to {where}.")

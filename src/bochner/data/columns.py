@@ -68,6 +68,27 @@ def _says_dates(values: Any) -> bool:
     return bool(parse_times(sample, day_comes_first(sample)).notna().all())
 
 
+def value_kind(values: Any) -> str | None:
+    """What a column or an array of labels holds: "numbers", "dates" or "text".
+
+    Truth values are numbers, also in a column with gaps; where nothing is there it is None.
+
+    >>> import pandas as pd
+    >>> value_kind(pd.Series([True, None])), value_kind(pd.Series(["1"])), value_kind([None])
+    ('numbers', 'text', None)
+    """
+    from pandas.api.types import infer_dtype
+
+    kind = infer_dtype(values, skipna=True)
+    if kind == "categorical":
+        kind = infer_dtype(values.cat.categories, skipna=True)
+    if kind == "empty" or (kind == "floating" and bool(np.isnan(np.asarray(values, float)).all())):
+        return None
+    if kind.startswith(("integer", "floating", "mixed-integer-float", "decimal", "boolean")):
+        return "numbers"
+    return "dates" if kind.startswith(("date", "time", "period")) else "text"
+
+
 def parse_times(column: Any, day_first: bool) -> Any:
     """Times in UTC out of a Series of times or text, missing where a value is neither."""
     import pandas as pd

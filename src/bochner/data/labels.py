@@ -81,6 +81,45 @@ def column_values(column: Any, name: str | None) -> NDArray[Any]:
     return np.asarray([str(value).strip() for value in column])
 
 
+def known_classes(labels: Any, classes: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Which labels, as a file has them, are among classes that were learned; and their classes.
+
+    >>> known_classes([1.0, None, 7.0, 2.0], np.array([1, 2]))
+    (array([ True, False, False,  True]), array([1, 2]))
+    """
+    import pandas as pd
+
+    codes, found = pd.factorize(pd.Series(labels))  # -1 where it is missing
+    positions = {class_text(label): position for position, label in enumerate(classes)}
+    of_found = np.array([positions.get(class_text(label), -1) for label in found] + [-1])
+    of_rows = of_found[codes]
+    known = of_rows >= 0
+    return known, classes[of_rows[known]]
+
+
+def known_numbers(labels: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which labels, as a file has them, are finite numbers; and these numbers.
+
+    >>> known_numbers([1, None, 2])
+    (array([ True, False,  True]), array([1., 2.]))
+    """
+    import pandas as pd
+
+    try:
+        values = pd.Series(labels).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise TableError(f"the target does not hold numbers: {error}") from error
+    known = np.isfinite(values)
+    return known, values[known]
+
+
+def class_text(label: Any) -> str:
+    """A class as text: 3.0 is the class 3, which a column with gaps makes of it."""
+    if isinstance(label, (float, np.floating)) and float(label).is_integer():
+        return str(int(label))
+    return str(label).strip()
+
+
 def without_target_note(count: int) -> str:
     """The sentence about rows that have no target."""
     return f"{counted(count, 'row')} without a target {'was' if count == 1 else 'were'} left out."

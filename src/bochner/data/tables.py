@@ -6,9 +6,9 @@ reading, so that no more than that is ever in memory; the table says so in its n
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from bochner.data import labels
 from bochner.data.bundled import BUNDLED, load_bundled
 from bochner.data.columns import count_infinite, infinite_note
 from bochner.data.errors import TableError
-from bochner.data.formats import describe_formats, find_format, name_without_suffixes
+from bochner.data.formats import find_format
 from bochner.data.formats.base import Contents, Expected, Piece, Request, cut_rows, sample_rows
 from bochner.data.images import ImageShape, Shape, check_image_shape
 from bochner.data.labels import FEWEST_ROWS
+from bochner.data.sources import check_one_format, find_source, read_files
 from bochner.records.wording import counted
 
 __all__ = ["TASKS", "Expected", "Table", "TableError", "read_table", "stream_table", "take_rows"]
@@ -51,6 +52,10 @@ class Table:
         Sentences for the user.
     image_shape : tuple (height, width, channels) or None
         What every row is an image of, where it is one.
+    files : tuple of Path
+        What was read; nothing for a dataset by name.
+    n_drawn_from : int or None
+        Rows with a target in the files, where these are a sample of them; otherwise None.
     """
 
     name: str
@@ -61,6 +66,8 @@ class Table:
     n_rows_in_file: int
     notes: tuple[str, ...] = ()
     image_shape: Shape | None = None
+    files: tuple[Path, ...] = ()
+    n_drawn_from: int | None = None
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -75,14 +82,16 @@ def read_table(
     max_rows: int | None = None,
     random_state: int = 0,
     image_shape: ImageShape = "auto",
+    skip_bad_files: bool = False,
 ) -> Table:
-    """Rows and labels from a file, or from a dataset by name.
+    """Rows and labels from a file, from several that are one table, or from a dataset by name.
 
     Parameters
     ----------
     source : str or Path
         A key of :data:`bochner.data.BUNDLED`, or a file of a format in
-        :data:`bochner.data.formats.FORMATS` (text also with .gz).
+        :data:`bochner.data.formats.FORMATS` (text also with .gz); a folder of such files, or a
+        pattern, see :func:`bochner.data.sources.find_source`.
     target : str, optional
         The target column, by name or by position (1 is the first, -1 the last). By default the
         last column. In an npz file, the name of the array of labels.
@@ -95,6 +104,8 @@ def read_table(
     image_shape : tuple (height, width, channels), "auto" or None, default="auto"
         What every row is an image of. ``"auto"``: what the data are known to be, that is the
         digits and arrays of three or four dimensions in an npz file. None: no images.
+    skip_bad_files : bool, default=False
+        Of several files, leave out those that cannot be read; the notes say which.
 
     Returns
     -------
@@ -122,16 +133,20 @@ def read_table(
             raise TableError(f"the dataset {source} has its own target: leave out --target.")
         data = load_bundled(str(source))
         contents = Contents(data.X, data.y, None, len(data.y), image_shape=data.image_shape)
-        contents, name = sample_rows(contents, request), data.name
+        return _finish(data.name, sample_rows(contents, request), (), task, image_shape)
+    found = find_source(source)
+    files = found.files
+    if found.several:
+        contents, files = read_files(files, request, skip_bad_files)
     else:
-        path = _existing(source)
-        contents = find_format(path).read(path, request)
-        name = name_without_suffixes(path)
-    return _finish(name, contents, task, image_shape, is_file=str(source) not in BUNDLED)
+        contents = find_format(files[0]).read(files[0], request)
+    return _finish(found.name, contents, files, task, image_shape)
 
 
 def stream_table(source: str | Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
     """Rows to predict, piece by piece: what is in memory does not grow with most formats.
+
+    Of several files those without rows are left out.
 
     The source is that of :func:`read_table`, but the target may be missing: labels are None, or
     missing in some rows. Sentences for the user are added to `notes`, the last of them with the
@@ -143,27 +158,29 @@ def stream_table(source: str | Path, expected: Expected, notes: list[str]) -> It
     if str(source) in BUNDLED:
         data = load_bundled(str(source))
         return cut_rows(data.X, data.y)
-    path = _existing(source)
-    return find_format(path).stream(path, expected, notes)
+    found = find_source(source)
+    if not found.several:
+        return stream_file(found.files[0], expected, notes)
+    check_one_format(found.files)
+    return chain.from_iterable(stream_file(path, expected, notes) for path in found.files)
 
 
-def _existing(source: str | Path) -> Path:
-    path = Path(source)
-    if not path.exists():
-        close = difflib.get_close_matches(str(source), BUNDLED, n=1)
-        meant = f" (did you mean {close[0]}?)" if close else ""
-        raise TableError(
-            f"there is no file and no dataset {str(source)!r}{meant}; what can be read is "
-            f"{describe_formats()}, and the datasets {', '.join(BUNDLED)}."
-        )
-    return path
+def stream_file(path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
+    """Rows to predict of one file, as :func:`stream_table` gives them."""
+    yield from find_format(path).stream(path, expected, notes)
 
 
 def _finish(
-    name: str, contents: Contents, task: str, image_shape: ImageShape, is_file: bool
+    name: str, contents: Contents, files: tuple[Path, ...], task: str, image_shape: ImageShape
 ) -> Table:
     """The target made labels or numbers; rows that cannot be used left out."""
     X, y, target, notes = contents.X, contents.y, contents.target, list(contents.notes)
+    drawn_from = contents.n_labelled if len(y) < contents.n_labelled else None
+    if contents.n_missing:
+        notes.append(labels.without_target_note(contents.n_missing))
+    if drawn_from is not None:
+        where = "the file" if len(files) < 2 else f"{len(files)} files"
+        notes.append(f"{contents.n_rows_in_file} rows in {where}, {len(y)} drawn at random.")
     y = labels.column_values(y, target) if hasattr(y, "iloc") else np.asarray(y)
     if y.dtype.kind not in "fiubUO":
         raise TableError(f"the target holds {y.dtype}: numbers or text are needed.")
@@ -176,7 +193,7 @@ def _finish(
             "needed."
         )
     chosen = labels.recognise_task(y) if task == "auto" else task
-    if task == "auto" and is_file:
+    if task == "auto" and files:
         notes += labels.task_notes(y, chosen)
     if chosen == "regression":
         y = labels.numbers(y, target)
@@ -189,7 +206,8 @@ def _finish(
     shape = contents.image_shape if image_shape == "auto" else image_shape
     if shape is not None:
         X = check_image_shape(X, shape, name)
-    return Table(name, X, y, chosen, target, contents.n_rows_in_file, tuple(notes), shape)
+    n_rows = contents.n_rows_in_file
+    return Table(name, X, y, chosen, target, n_rows, tuple(notes), shape, files, drawn_from)
 
 
 def _finite(name: str, X: Any, notes: list[str]) -> Any:

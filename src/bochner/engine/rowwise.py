@@ -24,7 +24,7 @@ _FAN_IN = 8  # partial results that one task merges
 
 def columns_in_one_block(X: Any) -> Any:
     """A dask array whose blocks hold whole rows; `X` itself where they do, or where it is none."""
-    return X.rechunk({1: -1}) if is_dask(X) and X.numblocks[1] > 1 else X
+    return X.rechunk({1: -1}) if is_dask(X) and max(X.numblocks[1:], default=1) > 1 else X
 
 
 def with_known_lengths(X: Any) -> Any:
@@ -97,10 +97,17 @@ def reduce_rows(
     of_block = dask.delayed(function, pure=True)
     blocks = zip(X.to_delayed().ravel(), *(_cut_like(X, A) for A in aligned), strict=True)
     parts = [of_block(*block, **sent, **options) for block in blocks]
+    return merge_tree(parts, merge).compute()
+
+
+def merge_tree(parts: Sequence[Any], merge: Callable[[Any, Any], Any]) -> Any:
+    """One delayed result out of those of blocks, merged a few at a time along a tree."""
+    import dask
+
     merge_some = dask.delayed(_merge_some, pure=True)
     while len(parts) > 1:
         parts = [merge_some(merge, parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
-    return parts[0].compute()
+    return parts[0]
 
 
 def row_slices(n_rows: int, height: int) -> list[slice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,23 +11,37 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bochner.engine.places import cast, convert, is_device, to_numpy
-from bochner.engine.summaries import rows_at
+from bochner.engine.places import cast, convert, is_dask, is_device, to_numpy
+from bochner.engine.rowwise import map_rows, with_known_lengths
+from bochner.engine.summaries import choose_rows, rows_at
+from bochner.linear.blocks import (
+    ArrayBlocks,
+    Blocks,
+    TargetColumns,
+    as_blocks,
+    balanced,
+    class_columns,
+    label_counts,
+    unchanged,
+)
 from bochner.linear.penalty import choose_penalty
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
 
 Columns = NDArray[np.float64]
 
+_CHOICE_ROWS = 20_000  # of a dask array, on which C="auto" is chosen
+
 
 class LinearHead(BaseEstimator):
     """What the heads share.
 
-    Features are dense, float32 or float64, in NumPy or on a device, where they stay.
+    Features are dense, float32 or float64, in NumPy, on a device, where they stay, or in a dask
+    array, of which a block is held at a time.
     """
 
     squares: ClassVar[bool] = False  # whether decisions are of least squares
@@ -53,13 +67,19 @@ class LinearHead(BaseEstimator):
         """Coefficients of shape (D, k) and intercepts of shape (k,), for each penalty."""
         raise NotImplementedError
 
+    def _solve_blocks(
+        self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
+    ) -> tuple[Any, Any]:
+        """Coefficients and intercepts as above for the penalty ``C_``, in passes over blocks."""
+        raise NotImplementedError
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit with the penalty `C`, which ``"auto"`` chooses on held-out rows first.
 
         Parameters
         ----------
-        X : array of shape (n, D)
-            Features.
+        X : array or dask array of shape (n, D)
+            Features. Of a dask array at most 20000 rows choose the penalty, and all are fitted.
         y : array of shape (n,)
             Targets.
         sample_weight : array of shape (n,) or None, default=None
@@ -69,11 +89,96 @@ class LinearHead(BaseEstimator):
         -------
         self
         """
+        if is_dask(X):
+            return self._fit_dask(ArrayBlocks.of(X, y, sample_weight))
         X, y, weights = self._check(X, y, sample_weight)
         columns = self._columns(y)
         self.C_ = self._choose(X, y, weights) if self.C == "auto" else float(self.C)
         ((coefficients, intercepts),) = self._solutions(X, columns, weights, [self.C_])
         return self._keep(coefficients, intercepts, X.dtype)
+
+    def fit_blocks(
+        self,
+        blocks: Any,
+        function: Callable[[Any], Any] | None = None,
+        *,
+        classes: Any = None,
+    ) -> Self:
+        """Fit on rows that come in blocks, of which one is held at a time.
+
+        Parameters
+        ----------
+        blocks : iterable of tuples, or object with a method ``reduce``
+            Blocks ``(X, y)`` or ``(X, y, sample_weight)``. Least squares need one pass, the
+            squared hinge loss one for each Newton step: a generator may not be enough.
+        function : callable, optional
+            From rows `X` to their features, such as the `transform` of a fitted map; a few
+            thousand rows at a time. By default the rows are features.
+        classes : array, optional
+            The classes of a classifier. By default they are looked for in a pass of their own.
+
+        Returns
+        -------
+        self
+            With float64 coefficients on the host; `C` must be a number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bochner.linear import SquaredHingeClassifier
+        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+        >>> head = SquaredHingeClassifier(C=100.0).fit_blocks([(X[:3], y[:3]), (X[3:], y[3:])])
+        >>> head.coef_.round(3)
+        array([[0.998]])
+        """
+        self._check_C()
+        if self.C == "auto":
+            raise ValueError("C must be a number for rows that come in blocks, got 'auto'.")
+        return self._fit_blocks(as_blocks(blocks), function or unchanged, classes, self.C)
+
+    def _fit_blocks(
+        self, blocks: Blocks, function: Callable[[Any], Any], classes: Any, C: float
+    ) -> Self:
+        self.C_ = float(C)
+        targets = self._target_columns(blocks, classes)
+        coefficients, intercepts = self._solve_blocks(blocks, function, targets)
+        self.n_features_in_ = int(coefficients.shape[0])
+        return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
+
+    def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the features of rows, which are made a block at a time and never kept.
+
+        Parameters
+        ----------
+        feature_map : object with a method ``transform``
+            A fitted map.
+        X : array, sparse matrix, device array or dask array of shape (n, d)
+            Rows, as the map takes them.
+        y : array or dask array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            With coefficients on the host; `C` must be a number.
+        """
+        return self.fit_blocks(ArrayBlocks.of(X, y, sample_weight), feature_map.transform)
+
+    def _fit_dask(self, blocks: ArrayBlocks) -> Self:
+        """Fit on all rows with a penalty that is given, or chosen on a sample."""
+        self._check_C()
+        if self.C != "auto":
+            return self._fit_blocks(blocks, unchanged, None, self.C)
+        n = with_known_lengths(blocks.X).shape[0]
+        rows = choose_rows(n, _CHOICE_ROWS, np.random.RandomState(self.random_state))
+        self.choice_ = clone(self).fit(*blocks.rows(rows)).choice_
+        return self._fit_blocks(blocks, unchanged, None, self.default_Cs(n)[self.choice_.position])
+
+    def _target_columns(self, blocks: Blocks, classes: Any) -> TargetColumns:
+        """How the targets of a block become columns; sets `classes_` of classifiers."""
+        return TargetColumns()
 
     def _choose(self, X: Any, y: Any, weights: Any) -> float:
         """The best penalty on held-out rows: the one at its position in the path of all rows."""
@@ -119,12 +224,15 @@ class LinearHead(BaseEstimator):
         self.coef_, self.intercept_ = cast(coefficients.T, dtype), cast(intercepts, dtype)
         return self
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _check_C(self) -> None:
         C: Any = self.C
         if C != "auto" and not (isinstance(C, Real) and 0 < float(C) < np.inf):
             raise ValueError(
                 f"C must be a finite number greater than 0 or 'auto', got {self.C!r}."
             )
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        self._check_C()
         if is_device(X):
             y = to_numpy(y)
             validate_data(self, X, skip_check_array=True)
@@ -157,6 +265,9 @@ class LinearHead(BaseEstimator):
 
     def _decisions(self, X: Any) -> Any:
         check_is_fitted(self)
+        if is_dask(X):
+            width = None if self.coef_.ndim == 1 else len(self.coef_)
+            return map_rows(self._decisions, X, width)
         if is_device(X):
             validate_data(self, X, reset=False, skip_check_array=True)
         else:
@@ -182,8 +293,23 @@ class LinearClassifierHead(ClassifierMixin, LinearHead):
             raise ValueError(
                 f"y must hold at least 2 classes, got one class only: {self.classes_[0]!r}."
             )
-        columns = np.where(index[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        return columns[:, 1:] if len(self.classes_) == 2 else columns
+        return class_columns(index, np.arange(len(self.classes_)))
+
+    def _target_columns(self, blocks: Blocks, classes: Any) -> TargetColumns:
+        is_balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
+        counts = label_counts(blocks) if classes is None or is_balanced else None
+        self.classes_ = np.sort(np.asarray(list(counts or ()) if classes is None else classes))
+        check_classification_targets(self.classes_)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold at least 2 classes, got {self.classes_.tolist()}.")
+        weights = None
+        if counts is not None and is_balanced:
+            weights = balanced(counts, self.classes_)
+        elif self.class_weight is not None:
+            weights = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_
+            )
+        return TargetColumns(self.classes_, weights)
 
     def decision_function(self, X: Any) -> Any:
         """Values of the linear model, where `X` is.
@@ -212,6 +338,10 @@ class LinearClassifierHead(ClassifierMixin, LinearHead):
         -------
         ndarray of shape (n,)
         """
+        if is_dask(X):
+            return map_rows(
+                self.predict, X, None, dtype=self.classes_.dtype, meta=self.classes_[:0]
+            )
         decisions = to_numpy(self.decision_function(X))
         if decisions.ndim == 1:
             return self.classes_[(decisions > 0).astype(np.intp)]

@@ -125,17 +125,7 @@ class DenseHost:
         return self.design.gram(active)
 
     def _solve(self, H: Any, gradient: Any, C: float) -> Any:
-        diagonal = np.einsum("ii->i", H)
-        bare = diagonal.copy()
-        rounding = self.design.epsilon * bare.sum()
-        for jitter in (0.0, 1.0, 100.0):
-            diagonal[:] = bare + penalty_of(self.design, C) + jitter * rounding
-            try:
-                return inverse(H)(gradient)
-            except LinAlgError:
-                continue
-        # Not even positive up to rounding: the rows are not finite, or enormous.
-        return gradient / (1 + bare)
+        return solve_penalised(H, gradient, penalty_of(self.design, C), self.design.epsilon)
 
 
 class DenseDevice:
@@ -222,6 +212,20 @@ def _dense_is_cheaper(design: Design, k: int) -> bool:
     if not design.host:
         return design.D * k <= 5000
     return (k == 1 or design.D <= 1500) and 8 * k * design.size**2 <= _DENSE_MEMORY
+
+
+def solve_penalised(H: Any, gradient: Any, penalty: Any, epsilon: float) -> Any:
+    """``(H + diag(penalty))^-1 gradient``; `H`, of NumPy and rounded by `epsilon`, is changed."""
+    diagonal = np.einsum("ii->i", H)
+    bare = diagonal.copy()
+    for jitter in (0.0, 1.0, 100.0):
+        diagonal[:] = bare + penalty + jitter * epsilon * bare.sum()
+        try:
+            return inverse(H)(gradient)
+        except LinAlgError:
+            continue
+    # Not even positive up to rounding: the rows are not finite, or enormous.
+    return gradient / (1 + bare)
 
 
 def penalty_of(design: Design, C: float) -> Any:

@@ -11,7 +11,8 @@ intercept is not penalised. Each head solves a whole path of `C` for little more
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,6 +21,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from bochner.engine.places import to_numpy
 from bochner.linear.base import Columns, LinearClassifierHead, LinearHead
+from bochner.linear.blocks import Blocks, TargetColumns, as_blocks, unchanged
+from bochner.linear.hinge_passes import HingePasses
 from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.splits import HELD_OUT
@@ -126,6 +129,17 @@ class SquaredHingeClassifier(LinearClassifierHead):
                 W = solution.coefficients
                 yield W if basis is None else basis @ W, solution.intercepts
 
+    def _solve_blocks(
+        self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
+    ) -> tuple[Any, Any]:
+        if self.tol >= _FLOAT32_TOLERANCE:
+            function = partial(_single, function=function)
+        return HingePasses(blocks, function, targets, self.C_).run(self.tol, self.max_steps)
+
+
+def _single(X: Any, function: Callable[[Any], Any]) -> NDArray[np.float32]:
+    return to_numpy(function(X)).astype(np.float32, copy=False)
+
 
 def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.float64]:
     """Orthonormal columns V for which ``features @ V @ V.T`` is (almost) the features.
@@ -145,6 +159,30 @@ def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.floa
     return features.T @ (vectors / np.sqrt(values)) if n < width else vectors
 
 
+def _ridge_sums(
+    X: Any,
+    y: Any,
+    weights: Any = None,
+    *,
+    function: Callable[[Any], Any],
+    targets: TargetColumns,
+) -> NormalEquations:
+    columns, weights = targets(y, weights)
+    return NormalEquations.from_map(function, X, columns, weights)
+
+
+def _add_up(
+    blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
+) -> NormalEquations:
+    shared = {"function": function, "targets": targets}
+    equations: NormalEquations = blocks.reduce(_ridge_sums, shared)
+    if not equations.weight > 0:
+        raise ValueError("sample_weight must be positive for at least one row.")
+    if not all(np.isfinite(to_numpy(A)).all() for A in (equations.gram, equations.moments)):
+        raise ValueError("the features or the targets of the ridge regression are not finite.")
+    return equations
+
+
 class _Ridge(LinearHead):
     squares = True
 
@@ -158,6 +196,31 @@ class _Ridge(LinearHead):
     ) -> Iterator[tuple[Any, Any]]:
         equations = NormalEquations.from_rows(features, columns, weights)
         return equations.path([1 / (2 * C) for C in Cs])
+
+    def _solve_blocks(
+        self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
+    ) -> tuple[Any, Any]:
+        equations = _add_up(blocks, function, targets)
+        self._one_target = len(equations.target_means) == 1
+        return equations.solve(1 / (2 * self.C_))
+
+    def sums(
+        self, blocks: Any, function: Callable[[Any], Any] | None = None, *, classes: Any = None
+    ) -> NormalEquations:
+        """The sums over blocks of rows that this head is fitted from, in one pass.
+
+        Parameters
+        ----------
+        blocks, function, classes
+            As in :meth:`fit_blocks`.
+
+        Returns
+        -------
+        NormalEquations
+            For :meth:`fit_sums`, whatever the penalty.
+        """
+        blocks = as_blocks(blocks)
+        return _add_up(blocks, function or unchanged, self._target_columns(blocks, classes))
 
     def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the features of rows, which are made a block at a time and never kept.

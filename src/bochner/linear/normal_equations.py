@@ -119,12 +119,12 @@ class NormalEquations:
             rows = cast(features[block, :], wide) - means
             if weights is None:
                 # the product of an array with its own transpose takes half the time in BLAS
-                gram = gram + rows.T @ rows
+                gram += rows.T @ rows  # in place: these matrices are what memory is needed for
                 moments = moments + rows.T @ (targets[block, :] - target_means)
             else:
                 roots = xp.sqrt(weights[block])[:, None]
                 scaled = rows * roots
-                gram = gram + scaled.T @ scaled
+                gram += scaled.T @ scaled
                 moments = moments + scaled.T @ ((targets[block, :] - target_means) * roots)
         epsilon = machine_epsilon(features.dtype, xp)
         return cls(total, means, target_means, gram, moments, epsilon)
@@ -158,11 +158,13 @@ class NormalEquations:
         share = other.weight / total
         step, target_step = other.means - self.means, other.target_means - self.target_means
         factor = self.weight * share
+        gram = self.gram + other.gram
+        gram += (factor * step)[:, None] * step[None, :]
         return NormalEquations(
             total,
             self.means + share * step,
             self.target_means + share * target_step,
-            self.gram + other.gram + factor * step[:, None] * step[None, :],
+            gram,
             self.moments + other.moments + factor * step[:, None] * target_step[None, :],
             max(self.epsilon, other.epsilon),
         )

@@ -174,7 +174,7 @@ class KernelModel(CheckedRows):
             )
             print(f"[{type(self).__name__}] {', '.join(values)}", flush=True)
 
-    def trained_again(self, X: Any, y: Any) -> Pipeline:
+    def trained_again(self, X: Any, y: Any, blocks: Any = None) -> Pipeline:
         """The setting that was chosen, all of it fitted anew on other rows: nothing is chosen.
 
         Parameters
@@ -183,6 +183,10 @@ class KernelModel(CheckedRows):
             Rows, which may have other columns than those of `fit`.
         y : array-like of shape (n,) or (n, k)
             Targets.
+        blocks : iterable of tuples, or object with a method ``reduce``, optional
+            Blocks of rows and targets, see :meth:`bochner.linear.RidgeClassifier.fit_blocks`: all
+            rows that the linear model is fitted to, in one pass. `X` and `y` are then a sample of
+            them, with all classes, for scaling, metric and map.
 
         Returns
         -------
@@ -199,7 +203,7 @@ class KernelModel(CheckedRows):
             steps.append((name, fresh.fit(rows, one_target(y))))
             rows = fresh.transform(rows)
         feature_map = clone(self.pipeline_.named_steps["map"])
-        return self._train(steps, feature_map, X, y, self._weights(y, None))
+        return self._train(steps, feature_map, X, y, self._weights(y, None), blocks)
 
     def _train(
         self,
@@ -208,6 +212,7 @@ class KernelModel(CheckedRows):
         X: Any,
         y: NDArray[Any],
         weights: Float | None,
+        blocks: Any = None,
     ) -> Pipeline:
         """Map and head of the penalty that was chosen, fitted to rows after fitted steps."""
         rows = X
@@ -216,12 +221,26 @@ class KernelModel(CheckedRows):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in the search
             feature_map.fit(rows, y)
-        head = self._head(self._C(y, weights)).fit_map(feature_map, rows, y, weights)
+        if blocks is None:
+            head = self._head(self._C(y, weights)).fit_map(feature_map, rows, y, weights)
+        else:
+            features = Pipeline([*steps, ("map", feature_map)]).transform
+            head = self._head_of_blocks(blocks, features, y)
         return Pipeline([*steps, ("map", feature_map), ("head", head)])
+
+    def _head_of_blocks(self, blocks: Any, features: Any, y: NDArray[Any]) -> Any:
+        """The head fitted to blocks; `y` has the classes."""
+        head, is_class = self._head(1.0), self._task == "classification"
+        if is_class:
+            head.set_params(class_weight=self.get_params()["class_weight"])
+        equations = head.sums(blocks, features, classes=np.unique(y) if is_class else None)
+        return head.set_params(C=self._C_of(equations.weight)).fit_sums(equations, y)
 
     def _C(self, y: NDArray[Any], weights: Float | None) -> float:
         """The `C` of the head for the penalty that was chosen."""
-        weight = float(len(y)) if weights is None else float(weights.sum())
+        return self._C_of(float(len(y)) if weights is None else float(weights.sum()))
+
+    def _C_of(self, weight: float) -> float:
         return float(1 / (2 * self.chosen_["penalty"] * weight))
 
     def _of_targets(self, equations: RidgeEquations) -> RidgeEquations:

@@ -1,24 +1,35 @@
-"""A model applied to a file, a piece at a time."""
+"""A model applied to files, a piece at a time."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.data.bundled import BUNDLED
 from bochner.data.columns import count_infinite, infinite_note
-from bochner.data.tables import Expected, TableError, stream_table
+from bochner.data.errors import DamagedFileError, EmptyFileError
+from bochner.data.formats import name_without_suffixes, written_format
+from bochner.data.formats.base import Piece, TableWriter
+from bochner.data.sources import check_one_format, find_source, left_out_note
+from bochner.data.tables import TableError, stream_file, stream_table
+from bochner.engine.rowwise import merge_tree
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.calibration import as_columns, probabilities
+from bochner.models.cluster import Cluster
 from bochner.models.files import Model
-from bochner.models.folding import fold_pipeline
-from bochner.models.running_score import running_score
+from bochner.models.folding import fold_pipeline, in_batches
+from bochner.models.running_score import RunningScore, running_score
+from bochner.models.schema import SchemaError
+from bochner.models.streaming import expected_rows
+from bochner.records.files import writing_whole
 
 Extra = Literal["scores", "probabilities"] | None
 
@@ -28,6 +39,7 @@ class PredictionSummary:
     """What there is to say after predicting."""
 
     n_rows: int = 0  # rows predicted
+    n_files: int = 1
     notes: list[str] = field(default_factory=list)  # sentences for the user, each once
     unseen: dict[str, int] = field(default_factory=dict)  # rows with a new value, by category
     # the score of the rows that have a target, if there are any
@@ -36,58 +48,212 @@ class PredictionSummary:
     n_scored: int = 0
 
 
+@dataclass
+class _Outcome:
+    """What came of predicting some rows; two of them can be added."""
+
+    score: RunningScore | None
+    n_rows: int = 0
+    n_files: int = 0
+    n_infinite: int = 0
+    unseen: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # of the columns
+    file_notes: list[str] = field(default_factory=list)
+    empty: tuple[Path, ...] = ()
+    bad: tuple[Path, ...] = ()
+
+    def __add__(self, other: _Outcome) -> _Outcome:
+        names = {*self.unseen, *other.unseen}
+        return _Outcome(
+            None if self.score is None or other.score is None else self.score + other.score,
+            self.n_rows + other.n_rows,
+            self.n_files + other.n_files,
+            self.n_infinite + other.n_infinite,
+            {name: self.unseen.get(name, 0) + other.unseen.get(name, 0) for name in sorted(names)},
+            list(dict.fromkeys(self.notes + other.notes)),
+            list(dict.fromkeys(self.file_notes + other.file_notes)),
+            self.empty + other.empty,
+            self.bad + other.bad,
+        )
+
+
+class _Predictor:
+    """A model that is ready to predict pieces of files."""
+
+    def __init__(self, model: Model, extra: Extra) -> None:
+        self.model = model
+        self.expected = expected_rows(model.schema, model.target, model.details.get("image_shape"))
+        self.classes = list(getattr(model.pipeline, "classes_", ()))
+        self.measure = _find_measure(model)
+        self._pipeline = fold_pipeline(model.pipeline)
+        self._names, self._extra = _extra_columns(model, self._pipeline, extra)
+
+    def run(self, pieces: Iterable[Piece], writer: TableWriter, notes: list[str]) -> _Outcome:
+        """Predict and write; `notes` are those of the reader of the pieces."""
+        score = None if self.measure is None else running_score(self.measure, self.classes)
+        outcome = _Outcome(score, n_files=1, file_notes=notes)
+        for rows, y in pieces:
+            self._predict(rows, y, writer, outcome)
+        return outcome
+
+    def run_file(self, path: Path, writer: TableWriter) -> _Outcome:
+        """As :meth:`run`, for one of several files: errors name it, and it may be empty."""
+        notes: list[str] = []
+        try:
+            outcome = self.run(stream_file(path, self.expected, notes), writer, notes)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from error
+        except EmptyFileError:
+            outcome = self.nothing()
+        if outcome.n_rows == 0:
+            outcome.n_files, outcome.empty = 0, (path,)
+        return outcome
+
+    def nothing(self) -> _Outcome:
+        """What comes of no rows."""
+        return _Outcome(None if self.measure is None else running_score(self.measure))
+
+    def _predict(self, rows: Any, y: Any, writer: TableWriter, outcome: _Outcome) -> None:
+        import pandas as pd
+
+        X, notes = self.model.schema.arrange(rows)
+        if hasattr(X, "columns"):
+            outcome.n_infinite += count_infinite(rows[list(X.columns)])
+        outcome.notes.extend(note for note in notes if note not in outcome.notes)
+        for name, count in self.model.schema.unseen(X).items():
+            outcome.unseen[name] = outcome.unseen.get(name, 0) + count
+        predicted = in_batches(self._pipeline.predict, X)
+        more = in_batches(self._extra, X).T.tolist() if self._extra else []
+        columns = zip(["prediction", *self._names], [predicted.tolist(), *more], strict=True)
+        writer.write(dict(columns))
+        outcome.n_rows += len(predicted)
+        if y is not None and outcome.score is not None:
+            known = np.asarray(pd.notna(y), bool)
+            outcome.score.add(np.asarray(y, object)[known], predicted[known])
+
+    def summary(self, outcome: _Outcome, source: str | Path) -> PredictionSummary:
+        """What there is to say, once all is predicted."""
+        if outcome.n_rows == 0:
+            raise TableError(f"the file {source} has no rows.")
+        summary = PredictionSummary(outcome.n_rows, outcome.n_files, unseen=outcome.unseen)
+        summary.notes = [*outcome.notes, *_formula_note(self.classes)]
+        summary.notes += [infinite_note(outcome.n_infinite)] * bool(outcome.n_infinite)
+        summary.notes += [note.rstrip(".") for note in outcome.file_notes]
+        for files, why in ((outcome.empty, "no rows"), (outcome.bad, "damage")):
+            summary.notes += [left_out_note(files, why)] * bool(files)
+        if self.measure is not None and outcome.score is not None:
+            summary.notes += outcome.score.notes()
+            summary.score = outcome.score.value()
+            if summary.score is not None:
+                summary.measure, summary.n_scored = self.measure.name, outcome.score.n_rows
+        return summary
+
+
 def predict_file(
-    model: Model, source: str | Path, file: BinaryIO, extra: Extra = None
+    model: Model, source: str | Path, file: BinaryIO, extra: Extra = None, name: str | Path = ""
 ) -> PredictionSummary:
-    """Predict the rows of a file and write the predictions as CSV, one line per row.
+    """Predict the rows of a file, or of several, and write one table, one line per row.
 
     Rows are read and predictions written in pieces, so that a file may be larger than memory
     (but for an npz file, whose arrays are read whole). The target may be missing. `extra` is what
-    else to write for every row: a column for each class (for two classes one score). A file that
-    cannot be read, or does not fit the model, is a TableError or a SchemaError in one line.
+    else to write for every row: a column for each class (for two classes one score). The end of
+    `name` says in which format, by default CSV. A file that cannot be read, or does not fit the
+    model, is a TableError or a SchemaError in one line.
 
     Names of classes are written as they are, so that what is read back is what was learned; a note
     says so where a spreadsheet would take one for a formula.
     """
-    import pandas as pd
+    predictor, notes = _Predictor(model, extra), list[str]()
+    writer = written_format(Path(name)).writer(file)
+    if str(source) in BUNDLED or not (found := find_source(source)).several:
+        outcome = predictor.run(stream_table(source, predictor.expected, notes), writer, notes)
+    else:
+        check_one_format(found.files)
+        outcome = reduce(add, (predictor.run_file(path, writer) for path in found.files))
+    writer.close()
+    return predictor.summary(outcome, source)
 
-    pipeline = fold_pipeline(model.pipeline)
-    names, extra_values = _extra_columns(model, pipeline, extra)
-    summary, file_notes = PredictionSummary(), list[str]()
-    measure = _find_measure(model)
-    classes = getattr(model.pipeline, "classes_", ())
-    score = None if measure is None else running_score(measure, classes)
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(text)
-    writer.writerow(["prediction", *names])
-    n_infinite = 0
-    for rows, y in stream_table(source, _expected(model), file_notes):
-        X, notes = model.schema.arrange(rows)
-        n_infinite += count_infinite(rows[list(X.columns)]) if hasattr(X, "columns") else 0
-        summary.notes.extend(note for note in notes if note not in summary.notes)
-        for name, count in model.schema.unseen(X).items():
-            summary.unseen[name] = summary.unseen.get(name, 0) + count
-        predicted = np.asarray(pipeline.predict(X))
-        values = extra_values(X).tolist() if extra_values else [[]] * len(predicted)
-        pairs = zip(predicted.tolist(), values, strict=True)
-        writer.writerows([label, *more] for label, more in pairs)
-        summary.n_rows += len(predicted)
-        if y is not None and score is not None:
-            known = np.asarray(pd.notna(y), bool)
-            score.add(np.asarray(y, object)[known], predicted[known])
-    text.flush()
-    text.detach()  # or the file would be closed with it
-    if summary.n_rows == 0:
-        raise TableError(f"the file {source} has no rows.")
-    summary.notes += _formula_note(classes)
-    summary.notes += [infinite_note(n_infinite)] * bool(n_infinite)
-    summary.notes += [note.rstrip(".") for note in file_notes]
-    if measure is not None and score is not None:
-        summary.notes += score.notes()
-        summary.score = score.value()
-        if summary.score is not None:
-            summary.measure, summary.n_scored = measure.name, score.n_rows
-    return summary
+
+def predict_folder(
+    model: Model,
+    source: str | Path,
+    folder: Path,
+    extra: Extra = None,
+    *,
+    skip_bad_files: bool = False,
+    watch: Callable[[int], None] = lambda n_files: None,
+    cluster: Cluster | None = None,
+) -> PredictionSummary:
+    """Predict several files, each into a file of its own in a folder that exists.
+
+    The result of a file has its name, in its format where that can be written, otherwise as CSV.
+    Files without rows are left out, and with `skip_bad_files` those that cannot be read; the notes
+    say how many. `watch` is told how many files are done. On a cluster, whose workers see the same
+    folders, every file is one task.
+    """
+    predictor = _Predictor(model, extra)
+    files = find_source(source).files
+    check_one_format(files)
+    tasks = list(zip(files, _result_paths(files, folder), strict=True))
+    if cluster is None:
+        outcomes = (
+            _predict_one(predictor, path, result, skip_bad_files)
+            for path, result in _watched(tasks, watch)
+        )
+        outcome = reduce(add, outcomes)
+    else:
+        import dask
+
+        of_file, sent = dask.delayed(_predict_one, pure=False), dask.delayed(predictor)
+        parts = [
+            of_file(sent, path.resolve(), result.resolve(), skip_bad_files)
+            for path, result in tasks
+        ]
+        outcome = cluster.compute(merge_tree(parts, add))
+    return predictor.summary(outcome, source)
+
+
+Task = tuple[Path, Path]
+
+
+def _watched(tasks: Iterable[Task], watch: Callable[[int], None]) -> Iterator[Task]:
+    for done, task in enumerate(tasks):
+        watch(done)
+        yield task
+
+
+def _result_paths(files: tuple[Path, ...], folder: Path) -> list[Path]:
+    """Where the predictions of files go: in subfolders, where the files are."""
+    parents = [path.resolve().parent for path in files]
+    common = os.path.commonpath(parents)
+    paths = []
+    for path, parent in zip(files, parents, strict=True):
+        suffix = written_format(path).suffixes[0]
+        name = f"{name_without_suffixes(path)}{suffix}"
+        paths.append(folder / parent.relative_to(common) / name)
+        if paths.index(paths[-1]) < len(paths) - 1:
+            first = files[paths.index(paths[-1])]
+            raise TableError(f"the predictions of {first} and {path} would have one name.")
+    return paths
+
+
+def _predict_one(
+    predictor: _Predictor, path: Path, result: Path, skip_bad_files: bool
+) -> _Outcome:
+    result.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with writing_whole(result) as file:
+            writer = written_format(result).writer(file)
+            outcome = predictor.run_file(path, writer)
+            writer.close()
+    except DamagedFileError:
+        if not skip_bad_files:
+            raise
+        outcome = predictor.nothing()
+        outcome.bad = (path,)
+    if outcome.n_rows == 0:
+        result.unlink(missing_ok=True)
+    return outcome
 
 
 def _formula_note(classes: Iterable[Any]) -> list[str]:
@@ -112,17 +278,6 @@ def _find_measure(model: Model) -> Measure | None:
         return MEASURES.get(str(name))
     is_class = model.task != "regression"
     return next(measure for measure in MEASURES.values() if measure.classes == is_class)
-
-
-def _expected(model: Model) -> Expected:
-    shape: Any = model.details.get("image_shape")
-    is_shape = isinstance(shape, (list, tuple)) and len(shape) == 3
-    return Expected(
-        columns=tuple(column.name for column in model.schema.columns or ()),
-        text_columns=frozenset(model.schema.text_columns()),
-        target=model.target,
-        image_shape=(int(shape[0]), int(shape[1]), int(shape[2])) if is_shape else None,
-    )
 
 
 def _extra_columns(

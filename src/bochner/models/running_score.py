@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bochner.data.labels import class_text
 from bochner.linear.scoring import Measure
 from bochner.records.wording import counted
 
@@ -22,6 +23,10 @@ class RunningScore(ABC):
     @abstractmethod
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
         """Count rows whose labels are known."""
+
+    @abstractmethod
+    def __add__(self, other: Any) -> RunningScore:
+        """The score of the rows of both."""
 
     @abstractmethod
     def value(self) -> float | None:
@@ -37,11 +42,17 @@ class _ClassScore(RunningScore):
 
     def __init__(self, score: Callable[[Any, Any, Any], float], classes: Sequence[Any]) -> None:
         self._score = score
-        self._known = {_class_text(value) for value in classes}
+        self._known = {class_text(value) for value in classes}
         self._pairs: Counter[tuple[str, str]] = Counter()
 
+    def __add__(self, other: _ClassScore) -> _ClassScore:
+        both = _ClassScore(self._score, ())
+        both._known, both._pairs = self._known | other._known, self._pairs + other._pairs
+        both.n_rows = self.n_rows + other.n_rows
+        return both
+
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
-        pairs = zip(map(_class_text, truth), map(_class_text, predicted), strict=True)
+        pairs = zip(map(class_text, truth), map(class_text, predicted), strict=True)
         self._pairs.update(pairs)
         self.n_rows += len(truth)
 
@@ -75,14 +86,24 @@ class _NumberScore(RunningScore):
         except (TypeError, ValueError):
             self._are_numbers = False
             return
-        mean, n = float(y.mean()), len(y)
-        step, share = mean - self._mean, n / (self.n_rows + n)
-        self._spread += float(((y - mean) ** 2).sum()) + step**2 * self.n_rows * share
-        self._mean += step * share
-        self._errors += float(((y - predicted) ** 2).sum())
-        self._lowest = min(self._lowest, float(y.min()))
-        self._highest = max(self._highest, float(y.max()))
-        self.n_rows += n
+        piece = _NumberScore(self._score)
+        piece.n_rows, piece._mean = len(y), float(y.mean())
+        piece._spread = float(((y - piece._mean) ** 2).sum())
+        piece._errors = float(((y - predicted) ** 2).sum())
+        piece._lowest, piece._highest = float(y.min()), float(y.max())
+        vars(self).update(vars(self + piece))
+
+    def __add__(self, other: _NumberScore) -> _NumberScore:
+        both = _NumberScore(self._score)
+        both.n_rows = self.n_rows + other.n_rows
+        both._are_numbers = self._are_numbers and other._are_numbers
+        step, share = other._mean - self._mean, other.n_rows / max(1, both.n_rows)
+        both._mean = self._mean + step * share
+        both._spread = self._spread + other._spread + step**2 * self.n_rows * share
+        both._errors = self._errors + other._errors
+        both._lowest = min(self._lowest, other._lowest)
+        both._highest = max(self._highest, other._highest)
+        return both
 
     def value(self) -> float | None:
         varies = self._lowest < self._highest
@@ -107,10 +128,3 @@ def running_score(measure: Measure, classes: Sequence[Any] = ()) -> RunningScore
     if measure.classes:
         return _ClassScore(measure.score, classes)
     return None if measure.of_squares is None else _NumberScore(measure.of_squares)
-
-
-def _class_text(value: Any) -> str:
-    """A class as text: 3.0 is the class 3, which a column with gaps makes of it."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()

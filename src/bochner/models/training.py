@@ -18,11 +18,13 @@ from bochner.linear.scoring import Measure, choose_measure
 from bochner.linear.splits import hold_out
 from bochner.models.calibration import fit_calibration
 from bochner.models.classifier import KernelClassifier
+from bochner.models.folding import in_batches
 from bochner.models.methods import Rows, find_method
 from bochner.models.pipelines import make_model
 from bochner.models.preparation import make_preparation, prepared_names
 from bochner.models.regressor import KernelRegressor
 from bochner.models.selection import Problem, choose
+from bochner.models.streaming import RowCount, RowStream, can_stream, refit_head
 
 SET_ASIDE = 0.2  # of the rows, for the score
 _BUDGET_SHARE = 0.6  # for the choice; the rest is for the model of all rows
@@ -34,8 +36,10 @@ class Trained:
 
     `chosen` has gamma, `C` and the settings of the map. `score` is that of a model with the same
     settings on `n_scored` rows that took no part in choosing or training; `calibration` is from
-    the same rows, see :func:`bochner.models.calibration.fit_calibration`. For a kernel model
-    there are `importances` of the prepared columns, the largest first, and what was `tried`.
+    the same rows, see :func:`bochner.models.calibration.fit_calibration`. `n_rows` are all that
+    the linear model was fitted to; `n_unknown` more were left out, being of classes that the table
+    does not hold. For a kernel model there are `importances` of the prepared columns, the largest
+    first, and what was `tried`.
     """
 
     pipeline: Pipeline
@@ -44,6 +48,8 @@ class Trained:
     score: float
     n_scored: int
     calibration: dict[str, Any] | None
+    n_rows: int
+    n_unknown: int = 0
     importances: tuple[tuple[str, float], ...] = ()
     tried: tuple[dict[str, Any], ...] = ()
 
@@ -67,6 +73,7 @@ def train(
     measure: str = "auto",
     random_state: int = 0,
     metric: str | None = None,
+    stream: RowStream | None = None,
 ) -> Trained:
     """Choose the settings of a method, score them on rows set aside, and train on all.
 
@@ -75,7 +82,8 @@ def train(
     back has the same settings and was trained with all rows, so that the score is, if anything,
     a little too low for it. A `gamma` or `C` that is given is not chosen. With a `metric`, a mode
     of :class:`~bochner.GradientMetric`, one is learned before the map, each time without the rows
-    that judge it.
+    that judge it. With a `stream`, the table is a sample of its rows: the linear model is at last
+    fitted to all of them, where it is one of :mod:`bochner.linear`.
 
     Examples
     --------
@@ -127,7 +135,13 @@ def train(
         score, calibration = aside.judge(trial)
         final = settings_for(len(table.y))
         pipeline = model(table.X, table.y, final)
-    return Trained(pipeline, final, counted.name, score, len(aside.y_held), calibration)
+        count = RowCount(n_used=len(table.y))
+        if stream is not None and can_stream(pipeline):
+            final = settings_for(table.n_drawn_from or len(table.y))
+            pipeline, count = refit_head(pipeline, stream, final["C"])
+    held = len(aside.y_held)
+    rows = count.n_used, count.n_unknown
+    return Trained(pipeline, final, counted.name, score, held, calibration, *rows)
 
 
 def train_kernel_model(
@@ -137,6 +151,7 @@ def train_kernel_model(
     measure: str = "auto",
     random_state: int = 0,
     time_budget: float | None = None,
+    stream: RowStream | None = None,
     **choices: Any,
 ) -> Trained:
     """Choose a kernel model, score it on rows set aside, and train it on all.
@@ -173,7 +188,9 @@ def train_kernel_model(
         score, calibration = aside.judge(trial)
         important = _important(model.importances_, prepared_names(prepare))
         prepare = prepared(table.X)
-        final = model.trained_again(prepare.transform(table.X), table.y)
+        blocks = None if stream is None else stream.prepared_by(prepare)
+        final = model.trained_again(prepare.transform(table.X), table.y, blocks)
+    count = RowCount(n_used=len(table.y)) if blocks is None else blocks.count
     return Trained(
         Pipeline([("prepare", prepare), *final.steps]),
         model.chosen_,
@@ -181,6 +198,8 @@ def train_kernel_model(
         score,
         len(aside.y_held),
         calibration,
+        count.n_used,
+        count.n_unknown,
         important,
         tuple(model.search_results_),
     )
@@ -206,12 +225,12 @@ class _Aside:
 
     def judge(self, trial: Pipeline) -> tuple[float, dict[str, Any] | None]:
         """The score of a model that was trained without the rows set aside, and calibration."""
-        predicted = trial.predict(self.X_held)
+        predicted = in_batches(trial.predict, self.X_held)
         if not self.measure.classes:
             if not np.isfinite(predicted).all():
                 raise ValueError("the predictions of rows set aside are not all finite numbers.")
             return float(self.measure.score(self.y_held, predicted)), None
-        decisions = trial.decision_function(self.X_held)
+        decisions = in_batches(trial.decision_function, self.X_held)
         calibration = fit_calibration(decisions, self.y_held, trial.classes_)
         return float(self.measure.score(self.y_held, predicted)), calibration
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -69,6 +70,32 @@ def writing_whole(path: str | Path) -> Iterator[BinaryIO]:
         if not special:
             with suppress(OSError):  # the folder itself may be missing
                 part.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_folder(path: str | Path) -> Iterator[Path]:
+    """A folder to write to, whose files go to `path` when all are complete, or vanish.
+
+    Where there is a folder `path` already, files of the same names are replaced, and others stay.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.mkdir()
+        yield part
+        if target.exists():
+            for file in [file for file in part.rglob("*") if file.is_file()]:
+                place = target / file.relative_to(part)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                file.replace(place)
+        else:
+            part.replace(target)
+    except WriteError:
+        raise
+    except OSError as error:
+        raise WriteError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def write_text_whole(path: str | Path, text: str) -> Path:

@@ -67,5 +67,6 @@ def test_a_new_format_is_one_entry(tmp_path, bars, rng):
     (tmp_path / "rows").write_bytes((tmp_path / "rows.bars").read_bytes())
     assert find_format(tmp_path / "rows").name == "bars"
     assert "bars (.bars)" in describe_formats()
+    (tmp_path / "nothing").mkdir()
     with pytest.raises(TableError, match=r"what can be read is .*bars \(\.bars\)"):
-        read_table(tmp_path)
+        read_table(tmp_path / "nothing")

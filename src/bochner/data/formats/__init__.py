@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Container
 from pathlib import Path
 
-from bochner.data.errors import TableError
+from bochner.data.errors import EmptyFileError, TableError
 from bochner.data.formats.base import PACKED, TableFormat, read_head
 from bochner.data.formats.delimited import DelimitedText
 from bochner.data.formats.npz import Npz
 from bochner.data.formats.parquet import Parquet
 from bochner.data.formats.svmlight import Svmlight
 
-__all__ = ["FORMATS", "describe_formats", "find_format", "name_without_suffixes", "result_name"]
+__all__ = [
+    "FORMATS",
+    "describe_formats",
+    "find_format",
+    "has_format",
+    "name_without_suffixes",
+    "result_name",
+    "written_format",
+]
 
 FORMATS: dict[str, TableFormat] = {
     entry.name: entry for entry in (DelimitedText(), Parquet(), Svmlight(), Npz())
@@ -50,7 +58,7 @@ def find_format(path: Path) -> TableFormat:
     if not path.is_file():
         raise TableError(f"{path} is not a file; what can be read is {describe_formats()}.")
     if path.stat().st_size == 0:
-        raise TableError(f"the file {path} is empty.")
+        raise EmptyFileError(f"the file {path} is empty.")
     suffix = _unpacked(path).suffix.lower()
     by_suffix = [entry for entry in FORMATS.values() if suffix in entry.suffixes]
     if len(by_suffix) == 1:
@@ -65,6 +73,27 @@ def find_format(path: Path) -> TableFormat:
     raise TableError(
         f"the format of the file {path} is unknown; what can be read is {describe_formats()}."
     )
+
+
+def has_format(path: Path) -> bool:
+    """Whether the name of a file ends like those of a format.
+
+    >>> has_format(Path("rows.csv.gz")), has_format(Path("LICENSE"))
+    (True, False)
+    """
+    suffix = _unpacked(path).suffix.lower()
+    return any(suffix in entry.suffixes for entry in FORMATS.values())
+
+
+def written_format(path: Path) -> TableFormat:
+    """The format in which a table is written that goes to a file, or is made from one.
+
+    >>> written_format(Path("rows.parquet")).name, written_format(Path("rows.npz")).name
+    ('Parquet', 'CSV')
+    """
+    suffix = _unpacked(path).suffix.lower()
+    can = [entry for entry in FORMATS.values() if entry.writes and suffix in entry.suffixes]
+    return can[0] if can else next(iter(FORMATS.values()))
 
 
 def describe_formats() -> str:

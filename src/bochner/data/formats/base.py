@@ -9,15 +9,15 @@ from __future__ import annotations
 import gzip
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from bochner.data.errors import TableError
+from bochner.data.errors import DamagedFileError, TableError
 from bochner.data.images import ImageShape, Shape
 from bochner.records.memory import memory_limit
 
@@ -49,6 +49,12 @@ class Contents:
     n_rows_in_file: int
     notes: tuple[str, ...] = ()  # sentences for the user
     image_shape: Shape | None = None  # what the file says that every row is an image of
+    n_missing: int = 0  # rows of the file that have no label, and are not among these
+
+    @property
+    def n_labelled(self) -> int:
+        """Rows of the file that have a label, of which these are all or a sample."""
+        return self.n_rows_in_file - self.n_missing
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,18 @@ class Expected:
     image_shape: Shape | None = None
 
 
+class TableWriter(ABC):
+    """A table that is written to a file, a piece at a time."""
+
+    @abstractmethod
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Add rows: columns by name, the same ones every time."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left; the file stays open."""
+
+
 class TableFormat(ABC):
     """A format of tables on file. A new one is a subclass and an entry in the registry.
 
@@ -70,10 +88,13 @@ class TableFormat(ABC):
         As it is shown to users.
     suffixes : tuple of str
         Of file names, in lower case. One that several formats have does not decide alone.
+    writes : bool
+        Whether there is a :meth:`writer`; other formats are only read.
     """
 
     name: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
+    writes: ClassVar[bool] = False
 
     def recognises(self, head: bytes) -> bool:
         """Whether a file that begins like this, unpacked, is of this format."""
@@ -90,6 +111,10 @@ class TableFormat(ABC):
         Sentences for the user are added to `notes`.
         """
 
+    def writer(self, file: BinaryIO) -> TableWriter:
+        """What writes a table to an open file."""
+        raise NotImplementedError(f"tables cannot be written as {self.name}")
+
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
@@ -99,11 +124,11 @@ def reading(path: Path) -> Iterator[None]:
     except TableError:
         raise
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TableError(f"the file {path} is cut short or damaged: {error}") from error
+        raise DamagedFileError(f"the file {path} is cut short or damaged: {error}") from error
     except MemoryError as error:
         raise TableError(f"the file {path} does not fit into memory.") from error
     except (ValueError, OverflowError, OSError, KeyError, IndexError) as error:
-        raise TableError(f"the file {path} cannot be read: {error}") from error
+        raise DamagedFileError(f"the file {path} cannot be read: {error}") from error
 
 
 def open_binary(path: Path) -> IO[bytes]:
@@ -129,11 +154,6 @@ def check_size(path: Path, n_bytes: int, what: str) -> None:
         )
 
 
-def drawn_note(n_rows: int, n_kept: int) -> tuple[str, ...]:
-    """The sentence about a sample, where it is one."""
-    return (f"{n_rows} rows in the file, {n_kept} drawn at random.",) if n_kept < n_rows else ()
-
-
 def sample_rows(contents: Contents, request: Request) -> Contents:
     """As many rows of arrays as were asked for, drawn at random, in their order."""
     n, most = len(contents.y), request.max_rows
@@ -141,8 +161,7 @@ def sample_rows(contents: Contents, request: Request) -> Contents:
         return contents
     generator = np.random.RandomState(request.random_state)
     rows = np.sort(generator.permutation(n)[:most])
-    notes = (*contents.notes, *drawn_note(n, most))
-    return replace(contents, X=contents.X[rows], y=contents.y[rows], notes=notes)
+    return replace(contents, X=contents.X[rows], y=contents.y[rows])
 
 
 def cut_rows(X: Any, y: Any) -> Iterator[Piece]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from bochner.data.errors import TableError
+from bochner.data.errors import DamagedFileError, EmptyFileError, TableError
 from bochner.data.formats.base import (
     Contents,
     Expected,
     Piece,
     Request,
     TableFormat,
+    TableWriter,
     chunk_rows,
     read_head,
     reading,
@@ -48,6 +50,8 @@ class DelimitedText(TableFormat):
     name = "CSV"
     suffixes = (".csv", ".tsv", ".txt", ".data")
 
+    writes = True
+
     def recognises(self, head: bytes) -> bool:
         return b"\0" not in head
 
@@ -73,6 +77,26 @@ class DelimitedText(TableFormat):
         yield from split_frames(_frames(path, form, as_text, commas), expected.target)
         notes += _commas_note(form, commas)
 
+    def writer(self, file: BinaryIO) -> TableWriter:
+        return _CsvWriter(file)
+
+
+class _CsvWriter(TableWriter):
+    def __init__(self, file: BinaryIO) -> None:
+        self._text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        self._writer = csv.writer(self._text)
+        self._begun = False
+
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        if not self._begun:
+            self._writer.writerow(columns)
+        self._begun = True
+        self._writer.writerows(zip(*columns.values(), strict=True))
+
+    def close(self) -> None:
+        self._text.flush()
+        self._text.detach()  # or the file would be closed with it
+
 
 def text_form(path: Path) -> TextForm:
     """Separator and header of a text file, from its first lines.
@@ -84,7 +108,7 @@ def text_form(path: Path) -> TextForm:
     """
     lines, encoding = _first_lines(path)
     if not lines:
-        raise TableError(f"the file {path} is empty.")
+        raise EmptyFileError(f"the file {path} is empty.")
     lines = lines[:_LINES]
     separator, fewest = ",", 0
     for candidate in (*_SEPARATORS, " "):
@@ -113,7 +137,7 @@ def _first_lines(path: Path) -> tuple[list[str], str]:
     """The first lines that are not blank, and their encoding."""
     start, whole = read_head(path)
     if b"\0" in start:
-        raise TableError(f"the file {path} is not text.")
+        raise DamagedFileError(f"the file {path} is not text.")
     encoding = "utf-8-sig"
     try:
         # the last character may be cut

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bochner.data.errors import TableError
-from bochner.data.formats.base import Contents, Piece, Request, drawn_note
-from bochner.data.labels import FEWEST_ROWS, without_target_note
+from bochner.data.errors import EmptyFileError, TableError
+from bochner.data.formats.base import Contents, Piece, Request
+from bochner.data.labels import FEWEST_ROWS
 from bochner.records.wording import listed
 
 _MOST_COLUMNS = 20_000
@@ -64,16 +64,11 @@ class FrameSample:
     def contents(self, path: Path, target: str, notes: Iterable[str]) -> Contents:
         """Rows and labels apart, or an error where there are none."""
         if self.n_rows == 0:
-            raise TableError(f"the file {path} has a header but no rows.")
+            raise EmptyFileError(f"the file {path} has a header but no rows.")
         if self.n_missing == self.n_rows:
-            raise TableError(f"the target column {target!r} of {path} is empty.")
-        notes = list(notes)
-        if self.n_missing:
-            notes.append(without_target_note(self.n_missing))
-        if len(self.frame) < self.n_rows - self.n_missing:
-            notes += drawn_note(self.n_rows, len(self.frame))
+            raise EmptyFileError(f"the target column {target!r} of {path} is empty.")
         X, y = self.frame.drop(columns=[target]), self.frame[target]
-        return Contents(X, y, target, self.n_rows, tuple(notes))
+        return Contents(X, y, target, self.n_rows, tuple(notes), n_missing=self.n_missing)
 
 
 def sample_frames(frames: Iterable[Any], target: str, request: Request) -> FrameSample:

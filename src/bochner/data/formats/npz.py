@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.data.errors import TableError
+from bochner.data.errors import DamagedFileError, TableError
 from bochner.data.formats.base import (
     Contents,
     Expected,
@@ -101,7 +101,7 @@ class Npz(TableFormat):
 
 def _archive(path: Path) -> Any:
     if not zipfile.is_zipfile(path):
-        raise TableError(f"the file {path} is not an npz file, which numpy.savez writes.")
+        raise DamagedFileError(f"the file {path} is not an npz file, which numpy.savez writes.")
     with reading(path):
         return np.load(path, allow_pickle=False)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from bochner.data.errors import TableError
 from bochner.data.formats.base import (
@@ -13,6 +13,7 @@ from bochner.data.formats.base import (
     Piece,
     Request,
     TableFormat,
+    TableWriter,
     chunk_rows,
     reading,
 )
@@ -24,6 +25,7 @@ class Parquet(TableFormat):
 
     name = "Parquet"
     suffixes = (".parquet", ".pq")
+    writes = True
 
     def recognises(self, head: bytes) -> bool:
         return head.startswith(b"PAR1")
@@ -37,6 +39,29 @@ class Parquet(TableFormat):
 
     def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
         return split_frames(_frames(path), expected.target)
+
+    def writer(self, file: BinaryIO) -> TableWriter:
+        return _ParquetWriter(file)
+
+
+class _ParquetWriter(TableWriter):
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._writer = file, cast(Any, None)
+
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        if self._writer is None:
+            rows = pyarrow.table(dict(columns))
+            self._writer = parquet.ParquetWriter(self._file, rows.schema)
+        else:
+            rows = pyarrow.table(dict(columns), schema=self._writer.schema)
+        self._writer.write_table(rows)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
 
 def _open(path: Path) -> Any:

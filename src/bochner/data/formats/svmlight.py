@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.data.errors import TableError
+from bochner.data.errors import DamagedFileError, EmptyFileError, TableError
 from bochner.data.formats import base
 from bochner.data.formats.base import (
     Contents,
@@ -19,7 +19,6 @@ from bochner.data.formats.base import (
     Piece,
     Request,
     TableFormat,
-    drawn_note,
     open_binary,
     reading,
 )
@@ -61,10 +60,10 @@ class Svmlight(TableFormat):
             n += 1
             from_zero = from_zero or _has_position_0(line)
         if n == 0:
-            raise TableError(f"the file {path} is empty.")
+            raise EmptyFileError(f"the file {path} is empty.")
         X, y = _parse(path, (line for _, line in sorted(kept)), from_zero)
         _check_width(path, X)
-        return Contents(X, y, None, n, drawn_note(n, len(y)))
+        return Contents(X, y, None, n)
 
     def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
         # Whether positions count from 0 or from 1 is known at the end only: two passes.
@@ -102,7 +101,7 @@ def _parse(path: Path, lines: Iterable[bytes], from_zero: bool) -> tuple[Any, An
         try:
             X, y = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=from_zero)
         except (ValueError, OverflowError) as error:
-            raise TableError(
+            raise DamagedFileError(
                 f"the file {path} is not in svmlight form (lines 'label index:value ...'): {error}"
             ) from error
     return X.tocsr(), y

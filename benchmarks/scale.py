@@ -1,0 +1,160 @@
+"""``python -m benchmarks scale [ROWS ...]``: linear models on 1024 features of rows on disk.
+
+Rows of 20 columns are written to eight Parquet files in a temporary folder, by default 10^5 and
+10^6 of them (10^7 takes an hour). ``ridge``, ``hinge``, ``sgd`` and ``lightgbm`` among the
+arguments leave out the others. Every line is a process of its own: least squares in one pass, the
+squared hinge loss in a pass for each Newton step, one epoch of scikit-learn's ``SGDClassifier`` on
+blocks of ``RBFSampler``, and where it is installed LightGBM, 100 trees, on all rows in memory;
+all from the same files through the same reader and preparation.
+"""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import heading, row
+
+COLUMNS, FEATURES, FILES, TEST_ROWS = 20, 1024, 8, 20_000
+GAMMA, RIDGE, C = 0.02, 1e-5, 1.0  # fixed: this is about time and memory
+_BATCH = 100_000
+_WIDTHS = (12, 8, 10, 12, 10, 8, 10, 10)
+
+NAMES = ("ridge", "hinge", "sgd", "lightgbm")
+
+Result = tuple[float, float, int, float, float]  # seconds, of all cores, passes, MB, accuracy
+
+
+def make_rows(n: int, seed: int) -> Any:
+    """Two classes of rows around a curved border, with some noise."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, COLUMNS))
+    value = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2 - 0.5
+    y = (value + 0.3 * rng.standard_normal(n) > 0).astype(np.int64)
+    return pd.DataFrame(X, columns=[f"x{i}" for i in range(COLUMNS)]).assign(y=y)
+
+
+def write_files(folder: Path, n_rows: int) -> None:
+    """Eight Parquet files, written a piece at a time."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for file in range(FILES):
+        left, piece, writer = n_rows // FILES, 0, None
+        while left:
+            height = min(left, _BATCH)
+            seed = 1 + file * 10**6 + piece
+            rows = pa.Table.from_pandas(make_rows(height, seed), preserve_index=False)
+            writer = writer or parquet.ParquetWriter(folder / f"{file}.parquet", rows.schema)
+            writer.write_table(rows)
+            left, piece = left - height, piece + 1
+        assert writer is not None
+        writer.close()
+
+
+def _fit_ours(head: Any, blocks: Any, feature_map: Any) -> Callable[[Any], Any]:
+    head.fit_blocks(blocks, feature_map.transform, classes=[0, 1])
+    return lambda X: head.predict(feature_map.transform(X))
+
+
+def _fit_sgd(blocks: Any, sampler: Any) -> Callable[[Any], Any]:
+    from sklearn.linear_model import SGDClassifier
+
+    model = SGDClassifier(loss="hinge", alpha=1e-6, random_state=0)
+
+    def learn(X: Any, y: Any) -> int:
+        for first in range(0, len(y), 4096):
+            part = slice(first, first + 4096)
+            model.partial_fit(sampler.transform(X[part]), y[part], classes=[0, 1])
+        return 0
+
+    blocks.reduce(learn)
+    return lambda X: model.predict(sampler.transform(X))
+
+
+def _fit_trees(blocks: Any) -> Callable[[Any], Any]:
+    from lightgbm import LGBMClassifier
+
+    parts = blocks.reduce(lambda X, y: [(X, y)])
+    X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    model = LGBMClassifier(n_estimators=100, random_state=0, verbose=-1, n_jobs=1).fit(X, y)
+    return lambda X: model.predict(X)
+
+
+def measure(name: str, folder: str, n_rows: int) -> Result:
+    """One candidate, in a process that does nothing else."""
+    from sklearn.kernel_approximation import RBFSampler
+
+    from bochner import FourierFeatures
+    from bochner.data.tables import read_table
+    from bochner.linear import RidgeClassifier, SquaredHingeClassifier
+    from bochner.models.preparation import make_preparation
+    from bochner.models.streaming import RowStream
+
+    table = read_table(folder, "y", max_rows=5000)
+    prepare = make_preparation(table.X).fit(table.X)
+    done: list[int] = []  # rows of the pass so far, after every piece
+    blocks = RowStream.of(table, done.append).prepared_by(prepare)
+    X = prepare.transform(table.X)
+    ours = FourierFeatures(n_components=FEATURES, gamma=GAMMA, random_state=0).fit(X)
+    theirs = RBFSampler(n_components=FEATURES, gamma=GAMMA, random_state=0).fit(X)
+    ours.transform(X[:100])  # compiled code is loaded here
+    ridge, hinge = RidgeClassifier(1 / (2 * RIDGE * n_rows)), SquaredHingeClassifier(C)
+    fits = {
+        "ridge": lambda: _fit_ours(ridge, blocks, ours),
+        "hinge": lambda: _fit_ours(hinge, blocks, ours),
+        "sgd": lambda: _fit_sgd(blocks, theirs),
+        "lightgbm": lambda: _fit_trees(blocks),
+    }
+    begun = time.perf_counter()
+    worked = time.process_time()
+    predict = fits[name]()
+    seconds, worked = time.perf_counter() - begun, time.process_time() - worked
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    test = make_rows(TEST_ROWS, 0)
+    right = predict(prepare.transform(test.drop(columns="y"))) == test["y"].to_numpy()
+    return seconds, worked, done.count(done[-1]), megabytes, float(right.mean())
+
+
+def scale(sizes: list[int], names: list[str]) -> None:
+    """A table of time per row and peak memory for each number of rows."""
+    heading(f"from {FILES} Parquet files: {COLUMNS} columns, {FEATURES} features, two classes")
+    header = ("rows", "", "time", "us per row", "of CPU", "passes", "peak MB", "accuracy")
+    row(*header, widths=_WIDTHS)
+    for n_rows in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            write_files(Path(folder), n_rows)
+            for name in names:
+                with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                    task = pool.submit(measure, name, folder, n_rows)
+                    seconds, worked, passes, megabytes, accuracy = task.result()
+                row(
+                    f"{n_rows:,}",
+                    name,
+                    f"{seconds:.1f} s",
+                    f"{seconds / n_rows * 1e6:.1f}",
+                    f"{worked / n_rows * 1e6:.1f}",
+                    f"{passes}",
+                    f"{megabytes:.0f}",
+                    f"{accuracy:.1%}",
+                    widths=_WIDTHS,
+                )
+
+
+def main(arguments: list[str]) -> None:
+    """Measure the numbers of rows, and the models, that were given, or all."""
+    names = [name for name in arguments if name in NAMES]
+    sizes = [int(float(text)) for text in arguments if text not in NAMES]
+    installed = [name for name in NAMES if name != "lightgbm" or find_spec(name)]
+    scale(sizes or [10**5, 10**6], names or installed)

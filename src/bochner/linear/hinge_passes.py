@@ -1,0 +1,198 @@
+r"""The squared hinge loss minimised in passes over blocks of rows.
+
+The same problem as in :mod:`bochner.linear.squared_hinge`, for rows that are not held: a Newton
+step is one pass. It adds up the loss, its gradient and the Gram matrix of the active rows at the
+full step, and the loss alone at shorter ones; only where the full step is refused, which is rare,
+another pass follows at the best of these. Memory is one matrix of ``(D + 1)^2`` per column, and a
+block.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from bochner.engine.places import machine_epsilon, to_numpy
+from bochner.engine.rowwise import row_slices
+from bochner.linear.blocks import Blocks, TargetColumns
+from bochner.linear.design import Design
+from bochner.linear.directions import solve_penalised
+
+_BLOCK = 4096  # rows whose features are made at a time
+_SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # step lengths that are looked at
+_ARMIJO = 1e-4
+_ROUNDING = 1e-12  # of the objective
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HingeSums:
+    """What rows add up to, for each of `k` columns.
+
+    `losses`, of shape (k, T), are at the step lengths; `pull` of shape (k, D + 1) and `gram` of
+    shape (k, D + 1, D + 1) are the gradient's and the Hessian's part at the full step.
+    """
+
+    n: int
+    losses: Float
+    pull: Float
+    gram: Float
+    epsilon: float
+
+    def __add__(self, other: HingeSums) -> HingeSums:
+        return HingeSums(
+            self.n + other.n,
+            self.losses + other.losses,
+            self.pull + other.pull,
+            self.gram + other.gram,
+            max(self.epsilon, other.epsilon),
+        )
+
+
+def hinge_sums(
+    X: Any,
+    y: Any,
+    weights: Any = None,
+    *,
+    function: Callable[[Any], Any],
+    targets: TargetColumns,
+    start: Float | None,
+    step: Float | None,
+) -> HingeSums:
+    """The sums of a block along ``start + t * step``; None is zero."""
+    columns, weights = targets(y, weights)
+    parts = (
+        _few_rows(function(X[rows, :]), columns[rows], _at(weights, rows), start, step)
+        for rows in row_slices(X.shape[0], _BLOCK) or [slice(0, 0)]
+    )
+    return reduce(add, parts)
+
+
+def _at(weights: Any, rows: slice) -> Any:
+    return None if weights is None else weights[rows]
+
+
+def _few_rows(
+    features: Any, columns: Float, weights: Any, start: Float | None, step: Float | None
+) -> HingeSums:
+    features = to_numpy(features)
+    weights = None if weights is None else weights.astype(features.dtype)
+    design = Design(features, weights, True)
+    Y = np.ascontiguousarray(columns.T.astype(features.dtype))
+    lengths = _SHORTER if step is not None else _SHORTER[:1]
+    margins = np.zeros_like(Y) if start is None else Y * design.product(start)
+    change = None if step is None else Y * design.product(step)
+    losses = np.empty((len(Y), len(lengths)))
+    rest = 1 - margins
+    for position, t in reversed(list(enumerate(lengths))):  # the full step comes last
+        rest = 1 - margins if change is None else 1 - margins - np.asarray(t, Y.dtype) * change
+        inside = np.maximum(rest, 0).astype(np.float64)
+        losses[:, position] = (inside * design.weighted(inside)).sum(axis=1)
+    active = rest > 0
+    pull = design.adjoint(design.weighted(Y * np.maximum(rest, 0)))
+    if active.all():  # as at zero: all columns share it
+        gram = np.broadcast_to(design.gram(), (len(Y), design.size, design.size))
+    else:
+        gram = np.stack([design.gram(rows) for rows in active])
+    epsilon = machine_epsilon(features.dtype, np)
+    return HingeSums(design.n, losses, pull, gram, epsilon)
+
+
+class HingePasses:
+    """Newton's method for all columns together, a pass for each step."""
+
+    def __init__(
+        self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns, C: float
+    ) -> None:
+        self._blocks, self._C = blocks, C
+        self._shared = {"function": function, "targets": targets}
+
+    def run(self, tol: float, max_steps: int) -> tuple[Float, Float]:
+        """Coefficients of shape (D, k) and intercepts of shape (k,)."""
+        sums = self._sums(None, None)
+        V = np.zeros_like(sums.pull)
+        scale = np.linalg.norm(2 * self._C * sums.pull, axis=1)
+        values = self._values(V, sums.losses[:, 0])
+        for _ in range(max_steps):
+            gradient = _flat(V) - 2 * self._C * sums.pull
+            ratios = np.linalg.norm(gradient, axis=1) / np.maximum(scale, np.finfo(float).tiny)
+            step = self._directions(sums, gradient)
+            slopes = (gradient * step).sum(axis=1)
+            done = (ratios <= tol) | (-slopes / 2 <= (10 * sums.epsilon) ** 2 * values)
+            if done.all():
+                break
+            step[done] = 0.0
+            V, values, sums = self._advance(V, step, values, slopes)
+        else:
+            gradient = _flat(V) - 2 * self._C * sums.pull
+            ratios = np.linalg.norm(gradient, axis=1) / np.maximum(scale, np.finfo(float).tiny)
+            if not ratios.max() <= tol:
+                self._warn(float(ratios.max()), tol, max_steps)
+        return V[:, :-1].T, V[:, -1]
+
+    def _advance(
+        self, V: Float, step: Float, before: Float, slopes: Float
+    ) -> tuple[Float, Float, HingeSums]:
+        """The next point, its objective, and the sums there."""
+        sums = self._sums(V, step)
+        tried = np.stack(
+            [
+                self._values(V + t * step, losses)
+                for t, losses in zip(_SHORTER, sums.losses.T, strict=True)
+            ],
+            axis=1,
+        )
+        enough = before + _ARMIJO * slopes + _ROUNDING * before
+        good = ~(tried[:, 0] > enough)
+        if good.all():
+            return V + step, tried[:, 0], sums
+        lengths = np.where(good, 1.0, np.take(_SHORTER, tried.argmin(axis=1)))
+        V = V + lengths[:, None] * step
+        sums = self._sums(V, None)
+        return V, self._values(V, sums.losses[:, 0]), sums
+
+    def _sums(self, start: Float | None, step: Float | None) -> HingeSums:
+        shared = {**self._shared, "start": start, "step": step}
+        sums: HingeSums = self._blocks.reduce(hinge_sums, shared)
+        if not (np.isfinite(sums.losses).all() and np.isfinite(sums.pull).all()):
+            raise ValueError("the features of the squared-hinge classifier are not finite.")
+        return sums
+
+    def _values(self, V: Float, losses: Float) -> Float:
+        values: Float = (_flat(V) ** 2).sum(axis=1) / 2 + self._C * losses
+        return values
+
+    def _directions(self, sums: HingeSums, gradient: Float) -> Float:
+        # Without active rows nothing would hold the intercept: stay where it is.
+        penalty = np.ones(gradient.shape[1])
+        penalty[-1] = 2 * self._C * sums.n * 1e-12
+        return -np.stack(
+            [
+                solve_penalised(2 * self._C * gram, g, penalty, sums.epsilon)
+                for gram, g in zip(sums.gram, gradient, strict=True)
+            ]
+        )
+
+    def _warn(self, optimality: float, tol: float, steps: int) -> None:
+        warnings.warn(
+            f"the gradient is still {optimality:.1e} of that at zero after {steps} Newton steps, "
+            f"more than tol={tol}: increase max_steps or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def _flat(V: Float) -> Float:
+    """The coefficients that are penalised: all but the intercept."""
+    flat = V.copy()
+    flat[:, -1] = 0.0
+    return flat
