@@ -185,7 +185,7 @@ def test_the_penalty_of_more_rows_is_at_the_same_position(numbers):
 def test_costly_maps_are_smaller_while_settings_are_chosen(wine, monkeypatch):
     """And the map of all rows comes out of the one that was judged, as if it were fitted."""
     made = []
-    entry = METHODS["PosteriorFourierFeatures"]
+    entry = METHODS["PosteriorFourierFeatures, kl"]
 
     def make(**parameters):
         made.append((parameters["n_components"], parameters.get("n_candidates")))

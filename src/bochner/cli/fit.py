@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _SAMPLE = 100_000  # rows in memory, by which everything is chosen
 _SHOWN_COLUMNS = 5
 _METHOD_WIDTH = 256
-KERNEL_WIDTH = 2048
+_WIDEST_BY_ITSELF = 2048  # columns of a kernel model that is asked for none
 KERNEL_MODEL = "KernelModel"  # what a file says of how its model was made
 
 
@@ -68,7 +68,11 @@ def fit(
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(min=1, help="Columns of the feature map. [default: 2048; for a method 256]"),
+        typer.Option(
+            min=1,
+            help="Columns of the feature map. [default: for a method 256; the kernel model takes "
+            "all rows as landmarks of its kernel up to 12500, and makes 2048 columns of more]",
+        ),
     ] = None,
     kernel: Kernel = None,
     scaling: ScalingName = None,
@@ -114,7 +118,7 @@ def fit(
     if onnx is not None and find_spec("skl2onnx") is None:
         fail("--onnx needs skl2onnx: pip install 'bochner[onnx]'")
     _check_options(method, {"--gamma": gamma, "--C": C}, (kernel, scaling, time_budget))
-    columns = width or (KERNEL_WIDTH if method is None else _METHOD_WIDTH)
+    columns = width or (_WIDEST_BY_ITSELF if method is None else _METHOD_WIDTH)
     check_width("--width", [columns])
     for option, value in (("--gamma", gamma), ("--C", C), ("--time-budget", time_budget)):
         check_positive(option, value)
@@ -127,6 +131,7 @@ def fit(
         given["metric"] = mode
         if method is None:
             given |= {**kernel_choices(kernel, scaling), "time_budget": time_budget}
+            given["width"] = width
         else:
             method = _find(method, mode)
             given |= {"gamma": gamma, "C": C}

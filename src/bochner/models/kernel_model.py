@@ -203,6 +203,11 @@ class KernelModel(CheckedRows):
             steps.append((name, fresh.fit(rows, one_target(y))))
             rows = fresh.transform(rows)
         feature_map = clone(self.pipeline_.named_steps["map"])
+        if blocks is not None and getattr(feature_map, "expands_rows", False):
+            raise ValueError(
+                "blocks are for features, and this model has all rows as landmarks: give "
+                "n_components."
+            )
         return self._train(steps, feature_map, X, y, self._weights(y, None), blocks)
 
     def _train(

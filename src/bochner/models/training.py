@@ -25,6 +25,7 @@ from bochner.models.preparation import make_preparation, prepared_names
 from bochner.models.regressor import KernelRegressor
 from bochner.models.selection import Problem, choose
 from bochner.models.streaming import RowCount, RowStream, can_stream, refit_head
+from bochner.models.tuner import WIDTH
 
 SET_ASIDE = 0.2  # of the rows, for the score
 _BUDGET_SHARE = 0.6  # for the choice; the rest is for the model of all rows
@@ -147,7 +148,7 @@ def train(
 def train_kernel_model(
     table: Table,
     *,
-    width: int = 2048,
+    width: int | None = None,
     measure: str = "auto",
     random_state: int = 0,
     time_budget: float | None = None,
@@ -158,8 +159,8 @@ def train_kernel_model(
 
     As :func:`train`, with :class:`~bochner.KernelClassifier` or :class:`~bochner.KernelRegressor`,
     which choose everything on held-out rows of their own, and rows that are filled in but not
-    standardised, as they scale the columns. What is not to be chosen is given in `choices`:
-    `kernel`, `metric`, `scaling`.
+    standardised, as they scale the columns. A `width` of None leaves the number of features to
+    them, too. What is not to be chosen is given in `choices`: `kernel`, `metric`, `scaling`.
 
     Examples
     --------
@@ -177,13 +178,15 @@ def train_kernel_model(
     if counted.balanced:
         given["class_weight"] = "balanced"
     kind = KernelClassifier if counted.classes else KernelRegressor
+    if width is None and stream is not None:
+        width = WIDTH  # the rows in memory are not all of them
 
     def prepared(X: Any) -> Any:
         return make_preparation(X, table.image_shape, standardize=False).fit(X)
 
     with _interruptible():
         prepare = prepared(aside.X)
-        model = kind(width, **given).fit(prepare.transform(aside.X), aside.y)
+        model = kind(width or "auto", **given).fit(prepare.transform(aside.X), aside.y)
         trial = Pipeline([("prepare", prepare), *model.pipeline_.steps])
         score, calibration = aside.judge(trial)
         important = _important(model.importances_, prepared_names(prepare))
