@@ -370,7 +370,7 @@ def test_what_is_far_behind_is_measured_once_unless_asked(compare, tmp_path):
         (["one.csv"], "one class only, x"),
         (["rows.csv", "--target", "labl"], "there is no column 'labl'"),
         (["same.csv"], "no column to learn from"),
-        (["."], "is not a file"),
+        (["."], "no column 'since' in one.csv"),
         (["iris", "--widths", "7"], "even numbers from 2 on, got 7"),
         (["iris", "--widths", "a,b"], "whole numbers of at least 1, separated by commas"),
         (["iris", "--method", "Magic"], "there is no method 'Magic'"),
