@@ -156,10 +156,12 @@ class TestChoices:
         # (K + alpha) a + b = y: the exact method, on all rows
         np.testing.assert_allclose(targets, y, atol=1e-6)
         assert chosen.shape == K.shape
-        monkeypatch.setattr(tuner, "EXACT_ROWS", 300)
         monkeypatch.setattr(tuner, "WIDTH", 32)
-        model.fit(X, y)
-        assert model.pipeline_["map"].n_components == 32
+        with monkeypatch.context() as small:
+            small.setattr(tuner, "EXACT_ROWS", 300)
+            assert model.fit(X, y).pipeline_["map"].n_components == 32
+        monkeypatch.setattr(tuner, "memory_limit", lambda: 5_000_000)
+        assert model.fit(X, y).pipeline_["map"].n_components == 32
 
     def test_on_more_and_more_rows(self, monkeypatch):
         monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)

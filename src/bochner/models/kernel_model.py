@@ -28,8 +28,8 @@ from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, Scaling
-from bochner.models.settings import Labelled, Tried
-from bochner.models.tuner import Tuner, one_target
+from bochner.models.settings import Labelled, Tried, one_target
+from bochner.models.tuner import Tuner
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
 FEWEST_ROWS = 5

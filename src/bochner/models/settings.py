@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from bochner.fourier.bandwidth import median_distance
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import Scaling
@@ -27,6 +29,21 @@ class Labelled:
     y: NDArray[Any]
     columns: Float
     weights: Float | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """Rows to fit on and to judge by, after scaling and metric."""
+
+    X: Any
+    held_X: Any
+    _distances: dict[str, float] = field(default_factory=dict)
+
+    def distance(self, name: str) -> float:
+        """The median distance of a name between rows."""
+        if name not in self._distances:
+            self._distances[name] = median_distance(self.X, name, RandomState(0)) or 1.0
+        return self._distances[name]
 
 
 @dataclass(frozen=True)
@@ -114,3 +131,14 @@ def clearly_worse(one: Tried, top: Tried, errors: float) -> bool:
     """Whether the mean loss is larger by so many standard errors of the difference."""
     excess = one.losses - top.losses
     return one.loss - top.loss > errors * float(excess.std()) / len(excess) ** 0.5
+
+
+def one_target(y: NDArray[Any]) -> NDArray[Any]:
+    """Targets as one column: of several the combination that varies most."""
+    if y.ndim == 1:
+        return y
+    centred = y - y.mean(axis=0)
+    spread = centred.std(axis=0)
+    scaled = centred / np.where(spread > 0, spread, 1.0)
+    combined: NDArray[Any] = scaled @ np.linalg.eigh(scaled.T @ scaled)[1][:, -1]
+    return combined

@@ -11,17 +11,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 
 from bochner.engine.places import cast, dense, to_numpy, wide_dtype
 from bochner.engine.rowwise import concat_rows
-from bochner.fourier.bandwidth import median_distance
 from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
@@ -34,15 +32,19 @@ from bochner.models.settings import (
     FIRST_PENALTY,
     Labelled,
     Setting,
+    Space,
     Tried,
     clearly_worse,
     going_on,
     losses_of,
+    one_target,
 )
+from bochner.records.memory import memory_limit
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
 FEWEST_METRIC_ROWS = 50
-EXACT_ROWS = 12_500  # of which all may be landmarks: their kernel matrix has a gigabyte
+EXACT_ROWS = 12_500  # of which all may be landmarks
+_EXACT_BYTES = 24  # for each pair of them, of at most half of the memory
 WIDTH = 2048  # of maps for more
 _COARSE_ROWS, _COARSE_WIDTH = 4000, 512
 _FINALISTS = 2
@@ -52,21 +54,6 @@ _HEAD = 256  # rows that tell scalings apart
 _METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
 
 Float = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _Space:
-    """Rows to fit on and to judge by, after scaling and metric."""
-
-    X: Any
-    held_X: Any
-    _distances: dict[str, float] = field(default_factory=dict)
-
-    def distance(self, name: str) -> float:
-        """The median distance of a name between rows."""
-        if name not in self._distances:
-            self._distances[name] = median_distance(self.X, name, RandomState(0)) or 1.0
-        return self._distances[name]
 
 
 class Tuner:
@@ -116,7 +103,7 @@ class Tuner:
         self.families = [f for f in families if narrow or not f.by_columns] or list(families)
         self.exact = (
             width is None
-            and len(rows.y) + len(held.y) <= EXACT_ROWS
+            and _may_be_exact(len(rows.y) + len(held.y))
             and all(family.kernel_at for family in self.families)
         )
         self.width = None if self.exact else width or WIDTH
@@ -130,7 +117,7 @@ class Tuner:
         self._fitted: dict[Setting, tuple[Any, Any]] = {}  # maps and their NormalEquations
         self.metric: GradientMetric | None = None
         self.scalers: dict[str, ColumnScaler] = {}
-        self._spaces: dict[tuple[str, str | None], _Space] = {}
+        self._spaces: dict[tuple[str, str | None], Space] = {}
 
     @property
     def n_settings(self) -> int:
@@ -364,16 +351,16 @@ class Tuner:
         middle = bandwidths[(len(bandwidths) - 1) // 2]
         return found[search_along(bandwidths, middle, judge)]
 
-    def _space(self, scaling: Scaling, metric: str | None) -> _Space:
+    def _space(self, scaling: Scaling, metric: str | None) -> Space:
         key = scaling, metric
         if key not in self._spaces:
             if metric is None:
                 step: Any = ColumnScaler(scaling).fit(self.rows.X)
                 self.scalers[scaling] = step
-                before = _Space(self.rows.X, self.held.X)
+                before = Space(self.rows.X, self.held.X)
             else:
                 step, before = self.metric_of(metric), self._space(scaling, None)
-            self._spaces[key] = _Space(step.transform(before.X), step.transform(before.held_X))
+            self._spaces[key] = Space(step.transform(before.X), step.transform(before.held_X))
         return self._spaces[key]
 
     def _best(self, candidates: Sequence[Tried]) -> Tried:
@@ -388,19 +375,15 @@ class Tuner:
         return next(one for one in candidates if not clearly_worse(one, top, 0.5))
 
 
+def _may_be_exact(n_rows: int) -> bool:
+    """Whether kernel values of all pairs of rows are few enough for time and memory."""
+    limit = memory_limit()
+    room = limit is None or 2 * _EXACT_BYTES * n_rows**2 <= limit
+    return room and n_rows <= EXACT_ROWS
+
+
 def _suited(family: Family, by_mode: Sequence[Tried]) -> Sequence[Tried]:
     """Of modes of the metric, those that are something to a family."""
     if not family.by_columns:
         return by_mode
     return [one for one in by_mode if one.setting.metric in (None, DIAGONAL)] or by_mode
-
-
-def one_target(y: NDArray[Any]) -> NDArray[Any]:
-    """Targets as one column: of several the combination that varies most."""
-    if y.ndim == 1:
-        return y
-    centred = y - y.mean(axis=0)
-    spread = centred.std(axis=0)
-    scaled = centred / np.where(spread > 0, spread, 1.0)
-    combined: NDArray[Any] = scaled @ np.linalg.eigh(scaled.T @ scaled)[1][:, -1]
-    return combined
