@@ -4,6 +4,7 @@ import pytest
 from bochner.engine import plain
 from bochner.fourier.selection import select_frequencies
 from bochner.fourier.validation import count_that_helps
+from tests.linear.naive import ridge_of_least_criterion
 from tests.places import PLACES
 
 
@@ -16,20 +17,9 @@ def problem(seed, n=400, signal=True):
 
 def plain_errors(X, Y, W, split):
     """Squared errors of held-out rows, the penalty by the definition of the criterion."""
-    kept, held = split
-    A, held_A = (plain.features(X[rows], W) for rows in split)
-    centred, y = A - A.mean(axis=0), Y[kept] - Y[kept].mean(axis=0)
-    n, best = len(kept), (np.inf, None)
-    for penalty in n * 10.0 ** np.arange(-9, 1.5, 0.5):
-        penalty = penalty / W.shape[1]  # of waves of length one
-        inverse = np.linalg.inv(centred.T @ centred + penalty * np.eye(A.shape[1]))
-        coefficients = inverse @ centred.T @ y
-        freedom = n - 1 - np.trace(inverse @ centred.T @ centred)
-        error = ((y - centred @ coefficients) ** 2).sum() / freedom**2
-        if error < best[0]:
-            best = error, coefficients
-    predictions = Y[kept].mean(axis=0) + (held_A - A.mean(axis=0)) @ best[1]
-    return ((Y[held] - predictions) ** 2).sum(axis=1)
+    A, held_A = (plain.features(X[rows], W, scale=1.0) for rows in split)
+    ridge = ridge_of_least_criterion(A, Y[split[0]])
+    return ((Y[split[1]] - ridge.predict(held_A)) ** 2).sum(axis=1)
 
 
 @pytest.mark.parametrize("seed", range(6))

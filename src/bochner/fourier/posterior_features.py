@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy, deepcopy
+from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -14,27 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
-from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
+from bochner.base import subtask_done
 from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import with_known_lengths
 from bochner.engine.summaries import take_part
 from bochner.fourier.alignment import AlignmentSums, label_sums, rows_with_weight
 from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.fourier.candidates import Candidates
-from bochner.fourier.certificates import CertifiedPosterior
+from bochner.fourier.drawn_posterior import SETS, DrawnPosterior, looks_once
 from bochner.fourier.langevin import sample_frequencies
-from bochner.fourier.posterior import (
-    draw_with_replacement,
-    draw_without_replacement,
-    gibbs_log_weights,
-    gibbs_posterior,
-    heaviest,
-    power_log_weights,
-    power_posterior,
-)
 from bochner.fourier.sampling import draw_frequencies
 from bochner.fourier.selection import PASSES, few_columns, select_frequencies
 from bochner.fourier.validation import MAX_ROWS, MOST_CHOSEN, count_that_helps
@@ -46,26 +36,9 @@ Draw = Literal["auto", "orthogonal", "without_replacement", "with_replacement", 
 
 _CHAINS = 100
 _STEPS = 200
-_SETS = ("auto", "orthogonal")  # draws that choose a set; the others weigh single frequencies
-_DRAWN = "without_replacement"
 
 
-def _has_candidates(posterior: PosteriorFourierFeatures) -> bool:
-    if posterior.support != "candidates":
-        raise AttributeError(f"support={posterior.support!r}: it needs support='candidates'.")
-    return True
-
-
-def _looks_once(posterior: PosteriorFourierFeatures) -> bool:
-    if posterior.draw in _SETS:
-        raise AttributeError(
-            f"draw={posterior.draw!r} looks at the rows several times: rows in parts need "
-            f"draw={_DRAWN!r}, 'with_replacement' or 'heaviest'."
-        )
-    return _has_candidates(posterior)
-
-
-class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, SupervisedFeatureMap):
+class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
     r"""Fourier features whose frequencies are learned from the labels.
 
     The kernel's Fourier transform is a prior over cosines, from which `n_candidates` frequencies
@@ -266,19 +239,19 @@ class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, Supervi
         X, y, weights = rows_with_weight(X, y, sample_weight, least=2)
         prior = self._begin(X, y, Target.of(y, self.target))
         context = self._init_callback_context(
-            max_subtasks=self._candidates.n_blocks + 2 * PASSES * (self.draw in _SETS)
+            max_subtasks=self._candidates.n_blocks + 2 * PASSES * (self.draw in SETS)
         )
         context.call_on_fit_task_begin(estimator=self)
         self._add_rows(X, y, weights, prior, context)
         self._learn_posterior()
-        if self.draw in _SETS:
+        if self.draw in SETS:
             self._choose_set(X, y, weights, prior, context)
         else:
             self._draw()
         context.call_on_fit_task_end(estimator=self)
         return self
 
-    @available_if(_looks_once)  # type: ignore[untyped-decorator]
+    @available_if(looks_once)  # type: ignore[untyped-decorator]
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -316,40 +289,6 @@ class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, Supervi
         context.call_on_fit_task_end(estimator=self)
         return self
 
-    @available_if(_has_candidates)  # type: ignore[untyped-decorator]
-    def with_posterior(self, **changes: Any) -> Self:
-        """The map drawn from another posterior, from the same losses: the data is not needed.
-
-        Parameters
-        ----------
-        **changes
-            New values for `n_components`, `divergence`, `beta`, `rho`, `mu`, `draw` or
-            `criterion`. A set cannot be chosen without the rows: where this map has one, `draw`
-            is ``"without_replacement"`` unless another is given.
-
-        Returns
-        -------
-        PosteriorFourierFeatures
-            A fitted copy; this one is unchanged. Costs O(n_candidates).
-        """
-        check_is_fitted(self, "losses_")
-        allowed = {"n_components", "divergence", "beta", "rho", "mu", "draw", "criterion"}
-        if not set(changes) <= allowed:
-            wrong = sorted(set(changes) - allowed)[0]
-            raise ValueError(
-                f"{wrong} cannot be changed without the data; only {sorted(allowed)}."
-            )
-        if self.draw in _SETS:
-            changes = {"draw": _DRAWN, **changes}
-        other = copy(self).set_params(**changes)
-        other._validate_params()
-        if other.draw in _SETS:
-            raise ValueError(f"draw={other.draw!r} needs the rows: call fit.")
-        vars(other).pop("n_chosen_", None)
-        other._learn_posterior()
-        other._draw()
-        return other
-
     def _features(self, X: Any) -> Any:
         scale = np.sqrt(self.weights_)
         return engine.features(X, self.frequencies_, scale=scale, **self._engine_options())
@@ -357,15 +296,6 @@ class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, Supervi
     @property
     def _n_features_out(self) -> int:
         return 2 * int(self.frequencies_.shape[1])
-
-    def _n_frequencies(self) -> int:
-        n = n_pairs(self.n_components)
-        if self.support == "candidates" and n > self.n_candidates:
-            raise ValueError(
-                f"n_components={self.n_components} needs {n} frequencies, but there are only "
-                f"n_candidates={self.n_candidates}."
-            )
-        return n
 
     def _begin(self, X: Any, y: Any, target: Target) -> Any:
         """Everything but the rows; returns the random map's frequencies where they may be used."""
@@ -428,34 +358,6 @@ class PosteriorFourierFeatures(CallbackSupportMixin, CertifiedPosterior, Supervi
         self.drawn_ = np.concatenate([index, self.n_candidates + np.arange(n - count)])
         self.frequencies_ = np.hstack([W[:, index], prior[:, : n - count]])
         self.weights_ = np.full(n, 1 / n)
-
-    def _learn_posterior(self) -> None:
-        n_rows = self._sums.n_rows
-        agreement = self._sums.agreement(centred=self.criterion == "centred")
-        self.scores_ = agreement[: len(self.losses_)]
-        losses = 0.5 - self.scores_ / 2
-        if self.divergence == "kl":
-            self.posterior_ = gibbs_posterior(losses, self.beta, n_rows)
-        else:
-            self.posterior_ = power_posterior(losses, self.rho * len(losses), self.mu)
-
-    def _draw(self) -> None:
-        n, losses = self._n_frequencies(), 0.5 - self.scores_ / 2
-        random_state = np.random.RandomState(self._draw_seed)
-        if self.draw == "without_replacement":
-            if self.divergence == "kl":
-                logarithms = gibbs_log_weights(losses, self.beta, self._sums.n_rows)
-            else:
-                logarithms = power_log_weights(self.posterior_, losses)
-            index = draw_without_replacement(logarithms, n, random_state)
-            weights = np.full(n, 1 / n)
-        elif self.draw == "with_replacement":
-            index, weights = draw_with_replacement(self.posterior_, n, random_state)
-        else:
-            index, weights = heaviest(self.posterior_, n)
-        self.drawn_ = index
-        self.frequencies_ = self._candidates.take(index, self._dtype)
-        self.weights_ = weights
 
     def _sample_continuous(self, X: Any, y: Any) -> None:
         if self.divergence != "kl" or not getattr(self.kernel_, "gaussian", False):

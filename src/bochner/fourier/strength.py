@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from bochner.engine.summaries import rows_at
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.placement import Landmarks
 from bochner.fourier.pool import Pool
+from bochner.linear.cross_validation import cross_validated_ridge, sum_of_squares
+from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.paired import best_or_first
 from bochner.linear.splits import hold_out
 from bochner.targets import Target
 
@@ -22,7 +25,6 @@ Float = NDArray[np.float64]
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
 _MOST_ROWS = 6000  # that they are tried on
 _FEWEST_ROWS = 20  # fewer say nothing
-_PENALTIES = 10.0 ** -np.arange(1, 12)  # of the largest eigenvalue
 
 
 def best_strength(
@@ -59,34 +61,11 @@ def best_strength(
         held_out_errors(each[:n], columns[kept], each[n:], columns[held])
         for each in (plain, *(plain + surplus for surplus in learned))
     ]
-    return (0.0, *STRENGTHS)[better_than_first(errors)]
-
-
-def better_than_first(errors: Sequence[Float]) -> int:
-    """Which errors are least on average: the first unless others are less by a standard error."""
-    best = int(np.argmin([each.mean() for each in errors]))
-    gain = errors[0] - errors[best]
-    return best if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)) else 0
+    return (0.0, *STRENGTHS)[best_or_first(errors)]
 
 
 def held_out_errors(features: Any, targets: Float, held: Any, held_targets: Float) -> Float:
-    """Squared errors, one per held-out row, of a ridge regression on `features`.
-
-    Its penalty is the one of least error by generalised cross-validation.
-    """
-    Phi, held = features.astype(np.float64), held.astype(np.float64)
-    means, target_means = Phi.mean(axis=0), targets.mean(axis=0)
-    Phi, Y = Phi - means, targets - target_means
-    values, vectors = np.linalg.eigh(Phi.T @ Phi)
-    values, turned = np.maximum(values, 0.0), vectors.T @ (Phi.T @ Y)
-    largest = float(values[-1]) or 1.0
-    squares, total = (turned**2).sum(axis=1), float((Y**2).sum())
-
-    def criterion(penalty: float) -> float:
-        shrunk = 1 / (values + penalty)
-        residual = total - float(squares @ (2 * shrunk - values * shrunk**2))
-        return residual / (len(Y) - 1 - float(values @ shrunk)) ** 2
-
-    penalty = min(largest * _PENALTIES, key=criterion)
-    predicted = (held - means) @ (vectors @ (turned / (values + penalty)[:, None]))
-    return np.asarray(((predicted + target_means - held_targets) ** 2).sum(axis=1))
+    """Squared errors, one per held-out row, of a cross-validated ridge regression."""
+    equations = NormalEquations.from_rows(features, targets)
+    coefficients, intercepts = cross_validated_ridge(equations, sum_of_squares(targets))
+    return np.asarray(((held @ coefficients + intercepts - held_targets) ** 2).sum(axis=1))

@@ -20,7 +20,9 @@ from bochner.engine.places import convert, to_numpy
 from bochner.engine.rowwise import map_batches
 from bochner.engine.summaries import rows_at
 from bochner.fourier.selection import select_frequencies
+from bochner.linear.cross_validation import cross_validated_ridge, sum_of_squares
 from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.paired import best_or_first
 from bochner.linear.splits import Rows
 
 Float = NDArray[np.float64]
@@ -29,7 +31,6 @@ MAX_ROWS = 6000  # that the choice is made with, a quarter of them held out
 MOST_CHOSEN = 256  # frequencies that are chosen: beyond, random ones do as well and cost less
 _LEAST_HELD = 10  # rows that can tell anything
 _BATCH = 1024
-_PENALTIES = 10.0 ** np.arange(-9, 1.5, 0.5)  # as shares of the number of rows
 
 
 def count_that_helps(
@@ -76,12 +77,12 @@ def count_that_helps(
         return 0
     parts = [_part(X, targets, weights, rows) for rows in split]
     found = select_frequencies(*parts[0][:2], W, size, weights=parts[0][2], **options)
-    counts = {0, found.n_beyond_chance, (found.n_beyond_chance + size + 1) // 2, size}
+    beyond = found.n_beyond_chance
+    counts = sorted({0, beyond, (beyond + size + 1) // 2, size})
     pool = np.hstack([W[:, found.index], prior])
     engine_options = {k: v for k, v in options.items() if k in ("n_threads", "memory_budget")}
-    errors = _held_out_errors(parts, pool, size, sorted(counts), engine_options)
-    w = np.ones(len(split[1])) if weights is None else weights[split[1]]
-    return _least(sorted(counts), errors, w)
+    errors = _held_out_errors(parts, pool, size, counts, engine_options)
+    return counts[best_or_first(list(errors.T), parts[1][2])]
 
 
 def _part(X: Any, targets: Float, weights: Float | None, rows: Rows) -> tuple[Any, Float, Any]:
@@ -105,13 +106,13 @@ def _held_out_errors(
     n_pool, K = pool.shape[1], Y.shape[1]
     coefficients = np.zeros((2 * n_pool, len(counts) * K))
     intercepts = np.zeros(len(counts) * K)
-    squares = _sum_of_squares(Y, weights)
+    squares = sum_of_squares(Y, weights)
     for k, count in enumerate(counts):
         here = np.r_[:count, size : n_pool - count]
         columns = np.r_[here, n_pool + here]
         of_count = slice(k * K, (k + 1) * K)
-        found = _fit(equations, columns, squares)
-        coefficients[columns, of_count], intercepts[of_count] = found
+        solution = cross_validated_ridge(equations, squares, columns)
+        coefficients[columns, of_count], intercepts[of_count] = solution
 
     def predict(rows: Any) -> Any:
         features = waves(rows)
@@ -120,42 +121,3 @@ def _held_out_errors(
     predictions = to_numpy(map_batches(predict, held_X, _BATCH)) + intercepts
     errors = (predictions.reshape(len(held_Y), len(counts), K) - held_Y[:, None, :]) ** 2
     return np.asarray(errors.sum(axis=2), dtype=np.float64)
-
-
-def _sum_of_squares(Y: Float, weights: Float | None) -> float:
-    """Of the targets about their means, all columns together."""
-    centred = (Y - np.average(Y, axis=0, weights=weights)) ** 2
-    return float(centred.sum() if weights is None else weights @ centred.sum(axis=1))
-
-
-def _fit(
-    equations: NormalEquations, columns: NDArray[np.intp], squares: float
-) -> tuple[Float, Float]:
-    """Ridge regression on some columns, its penalty by generalised cross-validation."""
-    gram = to_numpy(equations.gram)[np.ix_(columns, columns)]
-    moments, n = to_numpy(equations.moments)[columns], equations.weight
-    values, vectors = np.linalg.eigh(gram)
-    values = np.maximum(values, 0.0)
-    turned = vectors.T @ moments
-    energy = (turned**2).sum(axis=1)
-
-    def criterion(penalty: float) -> float:
-        shrunk = values + penalty
-        error = squares - ((values + 2 * penalty) * energy / shrunk**2).sum()
-        freedom = n - 1 - (values / shrunk).sum()
-        return float(max(error, 0.0) / freedom**2) if freedom > 0 else np.inf
-
-    penalty = min(n * _PENALTIES, key=criterion)
-    solution = vectors @ (turned / (values + penalty)[:, None])
-    intercepts = to_numpy(equations.target_means) - to_numpy(equations.means)[columns] @ solution
-    return solution, intercepts
-
-
-def _least(counts: list[int], errors: Float, weights: Float) -> int:
-    """The count of least mean error; 0 unless it is better by a standard error."""
-    best = int(np.argmin(weights @ errors))
-    gain = errors[:, counts.index(0)] - errors[:, best]
-    n = weights.sum()
-    mean = weights @ gain / n
-    deviation = weights @ (gain - mean) ** 2 / max(n - 1, 1.0)
-    return counts[best] if mean > np.sqrt(deviation / n) else 0

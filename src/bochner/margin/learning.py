@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
 
 from bochner import engine
-from bochner.engine.places import namespace, to_numpy
+from bochner.base import SupervisedFeatureMap, n_pairs, subtask_done
+from bochner.engine.places import convert, float_dtype, is_device, namespace, to_numpy
+from bochner.engine.summaries import rows_at
+from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
-from bochner.margin.players import DataPlayer, GradientMargin
+from bochner.margin.players import DataPlayer, GradientMargin, columns_of, make_player
 from bochner.margin.search import Search, WaveFamily, computed
+from bochner.margin.stopping import (
+    FEWEST_ROWS,
+    PaddingJudge,
+    Stop,
+    judging_parts,
+    random_frequencies,
+    split_rows,
+)
+from bochner.margin.subspace import Coordinates
+from bochner.margin.trials import Setting, Trials, choose_setting, grid, usual_strength
+from bochner.targets import Target
 
 Float = NDArray[np.float64]
+
+_CONTINUED = 4  # a trial is part of the game where the game is this many times as long
 
 
 @dataclass(frozen=True)
@@ -75,3 +94,165 @@ def history_of(rounds: dict[str, Float], before: dict[str, Float] | None) -> dic
         history["margin"] = (2 * np.maximum(history["objective"], 0)) ** -0.5
     history["gap"] = history["objective"] - np.maximum.accumulate(history["value"])
     return history
+
+
+class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
+    """A map whose frequencies are learned in a game, with random ones after them."""
+
+    n_components: int
+    dual_update: Any
+    band: Any
+    damping: Any
+    strength: Any
+    n_peaks: Any
+    n_chains: int
+    n_steps: int
+    temperature: float
+    rows_per_round: int | None
+    stop: Any
+    frequencies_: NDArray[Any]
+    n_learned_: int
+    setting_: Setting
+    trials_: Trials
+    history_: dict[str, Float]
+    dual_weights_: NDArray[Any]
+    kernel_: Gaussian
+    _basis: NDArray[Any] | None
+    _seeds: NDArray[np.int_]
+
+    def _learn(self, X: Any, y: Any, target: Target, before: NDArray[Any] | None) -> None:
+        """Learn frequencies after those `before`, and add random ones."""
+        n_frequencies, coordinates = n_pairs(self.n_components), self._coordinates
+        used, held = self._split(len(y), first=before is None)
+        if before is None:
+            before = np.empty((self.n_features_in_, 0), float_dtype(X))
+        most = n_frequencies
+        if self.stop is not None and self.stop != "auto":
+            most = min(max(int(self.stop), before.shape[1]), n_frequencies)
+        rows, columns = coordinates.rows(X), columns_of(target, y).astype(float_dtype(X))
+        columns = convert(columns, rows) if is_device(rows) else columns
+        search = Search.for_frequencies(
+            n_frequencies,
+            self.n_peaks,
+            grows=self.stop is not None,
+            n_chains=self.n_chains,
+            n_steps=self.n_steps,
+            temperature=self.temperature,
+            n_rows=self.rows_per_round,
+        )
+        strength = usual_strength(target) if self.strength == "auto" else float(self.strength)
+        known: list[Any] = []
+        if not before.shape[1]:
+            known = self._choose(target, rows, columns, held, search, most, strength)
+        random = self._random_frequencies(0 if self.stop is None else n_frequencies)
+        random, stop = random.astype(float_dtype(X)), None
+        if len(held):
+            if self.stop == "auto":
+                parts = judging_parts(X, columns, used, held, RandomState(self._seeds[2]))
+                judge = PaddingJudge(*parts, random, **self._engine_options())
+                stop = Stop(judge, n_frequencies, coordinates.outside, before)
+            rows, columns = rows_at(rows, used), rows_at(columns, used)
+        setting = self.setting_
+        how: dict[str, Any] = {"damping": setting.damping, "strength": strength}
+        player = make_player(target, columns, setting.dual_update, **how, capacity=2 * most)
+        search = replace(search, band=setting.band)
+        learned = self._play(rows, search, player, most, before, known, stop)
+        self.n_learned_ = int(learned.shape[1])
+        self.frequencies_ = np.hstack([learned, random[:, : n_frequencies - self.n_learned_]])
+
+    def _choose(
+        self,
+        target: Target,
+        rows: Any,
+        columns: Any,
+        held: NDArray[np.intp],
+        search: Search,
+        most: int,
+        strength: float,
+    ) -> list[Any]:
+        """Choose how the game is played; the frequencies of a trial that it goes on from."""
+        settings = grid(target, self.dual_update, self.band, self.damping)
+        self.setting_, self.trials_, known = choose_setting(
+            settings if most else settings[:1],
+            target,
+            rows,
+            columns,
+            search,
+            most,
+            strength=strength,
+            random_state=RandomState(self._seeds[2]),
+            held=held if len(held) else None,
+            **self._engine_options(),
+        )
+        long = _CONTINUED * sum(int(part.shape[1]) for part in known) <= most
+        return known if long and self.stop is not None else []
+
+    def _split(self, n_rows: int, *, first: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows that the game is played with, and rows that it is judged by."""
+        if first:
+            holds_out = self.stop == "auto" and n_rows >= FEWEST_ROWS
+        else:  # as the game began
+            holds_out = len(self.dual_weights_) < n_rows
+        if not holds_out:
+            return np.arange(n_rows), np.empty(0, np.intp)
+        return split_rows(n_rows, RandomState([self._seeds[2], 1]))
+
+    def _random_frequencies(self, count: int) -> NDArray[np.float64]:
+        """Frequencies of the kernel, to follow those learned."""
+        state = RandomState([self._seeds[3], 1])
+        return random_frequencies(self.kernel_, count, self.n_features_in_, state)
+
+    @property
+    def _coordinates(self) -> Coordinates:
+        """Of the game: frequencies are those of rows that are scaled to a length of one."""
+        return Coordinates(self._basis, (2 * self.kernel_.width) ** 0.5)
+
+    def _play(
+        self,
+        rows: Any,
+        search: Search,
+        player: DataPlayer,
+        most: int,
+        before: NDArray[Any],
+        known: list[Any],
+        stop: Stop | None,
+    ) -> NDArray[Any]:
+        """The frequencies of the game, those `before` included."""
+        coordinates, n_before = self._coordinates, before.shape[1]
+        n_more = most - n_before
+        n_rounds = len(known) + -(-n_more // search.n_peaks)
+        context = self._init_callback_context(max_subtasks=n_rounds)
+        context.call_on_fit_task_begin(estimator=self)
+
+        def after_round(functions: list[Any], record: Record) -> bool | None:
+            ended = stop is not None and stop(functions[-1])
+            return subtask_done(context, self, "round") or ended
+
+        learned = learn_frequencies(
+            rows,
+            search,
+            player,
+            n_more,
+            before=coordinates.inside(before),
+            coefficients=self.dual_weights_ if n_before else None,
+            known=known,
+            random_state=RandomState(n_before or self._seeds[3]),
+            after_round=after_round if stop or hasattr(self, "_skl_callbacks") else None,
+            **self._engine_options(),
+        )
+        context.call_on_fit_task_end(estimator=self)
+        self.dual_weights_ = to_numpy(player.coefficients)
+        self.history_ = history_of(learned.rounds, self.history_ if n_before else None)
+        self.n_iter_ = len(self.history_["gap"])
+        self.duality_gap_ = float(self.history_["gap"][-1]) if self.n_iter_ else np.nan
+        new = coordinates.outside(learned.frequencies[:, n_before:])
+        frequencies = np.hstack([before.astype(new.dtype), new])
+        if learned.interrupted:
+            warnings.warn(
+                f"interrupted after {len(learned.rounds['value'])} rounds: the frequencies found "
+                "so far are kept.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+            return frequencies
+        return frequencies if stop is None else frequencies[:, : stop.n_kept()]

@@ -20,9 +20,10 @@ from bochner.engine.summaries import choose_rows, rows_at
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import SpectralKernel
 from bochner.linear.growing import GrowingColumns
+from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.search import search_along
-from bochner.margin.trials import choose, is_clearly_lower
+from bochner.margin.trials import choose
 
 Float = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bochner import engine
 from bochner.engine.places import convert, namespace, to_numpy
 from bochner.engine.summaries import rows_at
+from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import squared_hinge_path
 from bochner.margin.game import play
@@ -171,13 +172,6 @@ def choose(
         if is_clearly_lower(loss, losses[0]) and means[k] < means[best]:
             best = k
     return candidates[best], list(zip(candidates, means, strict=True))
-
-
-def is_clearly_lower(losses: Float, others: Float) -> bool:
-    """Whether losses of the same rows are lower by more than a standard error on average."""
-    difference = losses - others
-    error = difference.std() / max(1, len(difference) - 1) ** 0.5
-    return bool(difference.mean() < -error)
 
 
 def _has_two_classes(target: Target) -> bool:

@@ -11,6 +11,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner.fourier.bandwidth import median_distance
+from bochner.linear.paired import is_clearly_lower
 from bochner.linear.search import search_along
 from bochner.metric.matrices import DIAGONAL, MODES, metric_matrix, times, transformed
 from bochner.metric.predictor import Predictor, Rows, fit_predictor, refit
@@ -173,8 +174,7 @@ def choose_round(rounds: Sequence[Round], held: Rows) -> Round:
             share = top.predictor.score
             error = (share * (1 - share) / len(held.columns)) ** 0.5
             return one.predictor.score >= share - 0.5 * error
-        excess = one.predictor.losses - top.predictor.losses
-        return bool(excess.mean() <= 0.5 * excess.std() / len(excess) ** 0.5)
+        return not is_clearly_lower(top.predictor.losses, one.predictor.losses, errors=0.5)
 
     order: list[str | None] = [None, *MODES]
     simplest_first = sorted(best.values(), key=lambda one: order.index(one.mode))
