@@ -35,6 +35,7 @@ N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numb
 MAX_DRAWN = 10_000_000
 TRIAL_CANDIDATES = 5000  # while gamma and the strength are chosen
 TRIAL_LANDMARKS = 128
+TRIAL_SET, TRIAL_CHOICES = 64, 1000  # columns, and candidates for them
 
 _BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
 _RHOS = (0.001, 0.003, 0.01, 0.03, 0.1)
@@ -278,7 +279,8 @@ METHODS: dict[str, Method] = {
             supervised=True,
             even=True,
             start=_fewer_candidates,
-            trial_limits={"n_candidates": TRIAL_CANDIDATES},
+            trial_width=TRIAL_SET,
+            trial_limits={"n_candidates": TRIAL_CHOICES},
             guarantee="alignment loss",
             patterns="weighted",
             saved_types=_POSTERIOR_TYPES,
