@@ -38,10 +38,14 @@ def inverse(H: Any) -> Callable[[Any], Any]:
     return lambda B: xp.linalg.solve(H, B)
 
 
-def cholesky(H: Any, ridge: Any = 0.0) -> Any:
-    r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none."""
+def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
+    r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none.
+
+    With `overwrite` a NumPy `H` is of no use afterwards.
+    """
     if is_host(H):
-        A = np.array(H, order="C")  # the only copy: its transpose is factorised in its place
+        # at most one copy: the transpose is factorised in its place
+        A = np.asarray(H, order="C") if overwrite else np.array(H, order="C")
         A.flat[:: len(A) + 1] += ridge
         with _threads(A):
             return linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)

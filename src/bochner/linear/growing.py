@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from bochner.engine.inverse import cholesky, solve_triangular
-from bochner.engine.places import zeros
+from bochner.engine.places import namespace, zeros
 
 
 class GrowingColumns:
@@ -48,7 +48,7 @@ class GrowingFactor:
 
     `p` more rows and columns than `D` cost O(D^2 p), a new factor O(D^3). In NumPy a matrix that
     is not positive definite raises LinAlgError, and nothing is changed. `ridge` is added to the
-    diagonal of the first one.
+    diagonal of the first one, in its place with `overwrite`.
 
     Examples
     --------
@@ -60,8 +60,8 @@ class GrowingFactor:
            [1., 2.]])
     """
 
-    def __init__(self, matrix: Any, ridge: Any = 0.0) -> None:
-        self.lower = cholesky(matrix, ridge)
+    def __init__(self, matrix: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> None:
+        self.lower = cholesky(matrix, ridge, overwrite=overwrite)
 
     @property
     def size(self) -> int:
@@ -84,3 +84,29 @@ class GrowingFactor:
     def solve(self, B: Any) -> Any:
         """The solution of the equations with the right-hand sides `B`, of shape (D, k)."""
         return solve_triangular(self.lower, solve_triangular(self.lower, B), transposed=True)
+
+
+class ExtendedFactor:
+    """A factor with more rows and columns, whose blocks stay where they are.
+
+    Less memory than :meth:`GrowingFactor.append`, for a matrix that grows once.
+    """
+
+    def __init__(self, factor: GrowingFactor, columns: Any) -> None:
+        self._first, before = factor, factor.size
+        self._above = solve_triangular(factor.lower, columns[:before, :])
+        corner = columns[before:, :] - self._above.T @ self._above
+        self._last = GrowingFactor(corner, overwrite=True)
+
+    @property
+    def size(self) -> int:
+        """The number of rows and columns."""
+        return self._first.size + self._last.size
+
+    def solve(self, B: Any) -> Any:
+        """The solution of the equations with the right-hand sides `B`, of shape (D, k)."""
+        before, first = self._first.size, self._first.lower
+        top = solve_triangular(first, B[:before, :])
+        low = self._last.solve(B[before:, :] - self._above.T @ top)
+        top = solve_triangular(first, top - self._above @ low, transposed=True)
+        return namespace(B).concat([top, low], axis=0)

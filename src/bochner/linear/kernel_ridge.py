@@ -23,7 +23,7 @@ from bochner.engine.places import (
     to_numpy,
     wide_dtype,
 )
-from bochner.linear.growing import GrowingFactor
+from bochner.linear.growing import ExtendedFactor
 from bochner.linear.normal_equations import NormalEquations, Solution, factor_ridge
 
 
@@ -72,14 +72,14 @@ class KernelEquations:
         """Coefficients of shape (n, k) and intercepts of shape (k,) for one penalty."""
         return self.settled(alpha).solve()
 
-    def settled(self, alpha: float) -> FactorisedKernel:
-        """The kernel matrix with one penalty."""
+    def settled(self, alpha: float, *, last: bool = False) -> FactorisedKernel:
+        """The kernel matrix with one penalty; nothing is left for another one with `last`."""
         xp, K = namespace(self.kernel), self.kernel
         roots = xp.ones_like(K[:, :1])
         if self.weights is not None:  # roots: a row of weight 0 is one that is not there
             roots = xp.sqrt(convert(self.weights, K))[:, None]
             K = roots * K * roots.T
-        shift, factor = factor_ridge(K, alpha, self.epsilon)
+        shift, factor = factor_ridge(K, alpha, self.epsilon, overwrite=last)
         return FactorisedKernel(alpha, shift, factor, convert(self.targets, K), roots)
 
 
@@ -89,7 +89,7 @@ class FactorisedKernel:
 
     alpha: float
     shift: Any  # the penalty, and what rounding asks for
-    factor: GrowingFactor
+    factor: Any
     targets: Any
     roots: Any
 
@@ -124,9 +124,9 @@ class FactorisedKernel:
         columns = roots * kernel.T * new.T
         p = kernel.shape[0]
         corner = columns[-p:, :] + self.shift * identity(p, kernel, kernel.dtype)
-        self.factor.append(xp.concat([columns[:-p, :], corner], axis=0))
+        factor = ExtendedFactor(self.factor, xp.concat([columns[:-p, :], corner], axis=0))
         both = xp.concat([self.targets, convert(targets, kernel)], axis=0)
-        return replace(self, targets=both, roots=roots)
+        return replace(self, factor=factor, targets=both, roots=roots)
 
     def with_targets(self, scale: Any, shift: Any) -> FactorisedKernel:
         """The same with the targets ``scale * y + shift``, column by column."""

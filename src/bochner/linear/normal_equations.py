@@ -35,19 +35,23 @@ _ONE_FACTORISATION = 16  # Cholesky factors, of which a path takes as many as it
 Solution = tuple[Any, Any]
 
 
-def factor_ridge(gram: Any, penalty: float, epsilon: float) -> tuple[Any, GrowingFactor]:
+def factor_ridge(
+    gram: Any, penalty: float, epsilon: float, *, overwrite: bool = False
+) -> tuple[Any, GrowingFactor]:
     r"""The Cholesky factor of :math:`G + \lambda I`, where `G` is, and the penalty it has.
 
     Where rounding, by a relative `epsilon` of the features, leaves the matrix indefinite, the
     penalty grows with it. A device does not say whether the factorisation succeeds: there it does
-    so at once, and the host does not wait.
+    so at once, and the host does not wait; so it does with `overwrite`, which leaves nothing of
+    the matrix.
     """
     xp = namespace(gram)
     rounding = epsilon * xp.max(xp.linalg.diagonal(gram))
-    for jitter in (0.0, 1.0, 100.0) if is_host(gram) else (1.0,):
+    once = overwrite or not is_host(gram)
+    for jitter in (1.0,) if once else (0.0, 1.0, 100.0):
         shift = penalty + jitter * rounding
         with suppress(LinAlgError):
-            return shift, GrowingFactor(gram, shift)
+            return shift, GrowingFactor(gram, shift, overwrite=overwrite)
     raise ValueError("the features of the ridge regression are not finite.")
 
 
@@ -180,7 +184,7 @@ class NormalEquations:
         moments, means = self.moments * scale, self.target_means * scale + shift
         return replace(self, moments=moments, target_means=means)
 
-    def settled(self, alpha: float) -> NormalEquations:
+    def settled(self, alpha: float, *, last: bool = False) -> NormalEquations:
         """These: nothing is known better for one penalty alone."""
         return self
 

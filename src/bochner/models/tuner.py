@@ -245,7 +245,7 @@ class Tuner:
         def judge(penalty: float) -> float:
             alpha = penalty * equations.weight
             solved.clear()  # one factor at a time: it is as large as the kernel matrix
-            settled = equations.settled(alpha)
+            settled = equations.settled(alpha, last=penalties is not None and len(penalties) == 1)
             solved[penalty] = settled
             coefficients, intercepts = settled.solve(alpha)
             decisions = to_numpy(cast(held, wide_dtype(held)) @ coefficients + intercepts)
