@@ -149,6 +149,7 @@ class TestChoices:
         model = KernelRegressor(kernel="exponential", metric=None, random_state=0).fit(X, y)
         assert model.pipeline_["map"].landmarks_.shape == X.shape
         assert model.chosen_["n_components"] == model.chosen_["n_rows"] == 320
+        assert model.chosen_["all_rows"]
         chosen = model.pipeline_[:-1].transform(X)
         alpha = model.chosen_["penalty"] * 320  # of the rows that it was judged with
         K = model.pipeline_["map"].kernel_(model.pipeline_["map"].landmarks_)
@@ -160,8 +161,21 @@ class TestChoices:
         with monkeypatch.context() as small:
             small.setattr(tuner, "EXACT_ROWS", 300)
             assert model.fit(X, y).pipeline_["map"].n_components == 32
+        assert not model.chosen_["all_rows"]
         monkeypatch.setattr(tuner, "memory_limit", lambda: 5_000_000)
         assert model.fit(X, y).pipeline_["map"].n_components == 32
+
+    def test_a_kernel_that_is_none(self):
+        X, y = numbers(60)
+
+        class Negative(Exponential):
+            def __call__(self, X, Y=None):
+                return -super().__call__(X, Y)
+
+            profile = None
+
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            KernelRegressor(kernel=Negative(gamma=1.0), metric=None, random_state=0).fit(X, y)
 
     def test_on_more_and_more_rows(self, monkeypatch):
         monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)

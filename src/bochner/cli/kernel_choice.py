@@ -30,7 +30,7 @@ def choice_lines(trained: Trained, task: str) -> Iterator[str]:
         and _size(one) == _size(others[0])
         and (one["scaling"], one["metric"]) == (others[0]["scaling"], others[0]["metric"])
     ]
-    if chosen["n_components"] == chosen["n_rows"]:
+    if chosen["all_rows"]:
         kernel = f"{chosen['kernel']}, exact: all rows are landmarks"
     else:
         kernel = f"{chosen['kernel']}, by {chosen['features']}, {chosen['n_components']} columns"

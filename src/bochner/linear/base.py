@@ -164,6 +164,9 @@ class LinearHead(BaseEstimator):
         self
             With coefficients on the host; `C` must be a number.
         """
+        return self._fit_map(feature_map, X, y, sample_weight)
+
+    def _fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any) -> Self:
         return self.fit_blocks(ArrayBlocks.of(X, y, sample_weight), feature_map.transform)
 
     def _fit_dask(self, blocks: ArrayBlocks) -> Self:

@@ -222,25 +222,7 @@ class _Ridge(LinearHead):
         blocks = as_blocks(blocks)
         return _add_up(blocks, function or unchanged, self._target_columns(blocks, classes))
 
-    def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on the features of rows, which are made a block at a time and never kept.
-
-        Parameters
-        ----------
-        feature_map : object with a method ``transform``
-            A fitted map.
-        X : array, sparse matrix, device array or dask array of shape (n, d)
-            Rows, as the map takes them.
-        y : array of shape (n,)
-            Targets.
-        sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        self
-            With coefficients on the host; `C` must be a number.
-        """
+    def _fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any) -> Self:
         y, weights = self._check_targets(y, sample_weight)
         columns = self._columns(y)
         equations = ridge_equations(feature_map, X, columns, weights)

@@ -52,7 +52,10 @@ def factor_ridge(
         shift = penalty + jitter * rounding
         with suppress(LinAlgError):
             return shift, GrowingFactor(gram, shift, overwrite=overwrite)
-    raise ValueError("the features of the ridge regression are not finite.")
+    raise ValueError(
+        "the features of the ridge regression are not finite, or its kernel is not positive "
+        "semi-definite."
+    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner.fourier.bandwidth import median_distance
+from bochner.linear.paired import is_clearly_lower
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import Scaling
@@ -92,6 +93,7 @@ class Tried:
             "features": s.family.features if s.width else NystroemFeatures.__name__,
             "bandwidth": s.bandwidth,
             "n_components": s.width or self.n_rows,
+            "all_rows": s.width is None,
             "penalty": s.penalty,
             "n_rows": self.n_rows,
             "score": self.score,
@@ -129,8 +131,10 @@ def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:
 
 def clearly_worse(one: Tried, top: Tried, errors: float) -> bool:
     """Whether the mean loss is larger by so many standard errors of the difference."""
-    excess = one.losses - top.losses
-    return one.loss - top.loss > errors * float(excess.std()) / len(excess) ** 0.5
+    weights = top.weights
+    if weights is not None:  # as counts, of as many rows as there are
+        weights = weights * (len(weights) / weights.sum())
+    return is_clearly_lower(top.losses, one.losses, errors=errors, weights=weights)
 
 
 def one_target(y: NDArray[Any]) -> NDArray[Any]:

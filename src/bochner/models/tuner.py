@@ -114,7 +114,7 @@ class Tuner:
         self.seed, self.deadline, self.report = seed, deadline, report
         self.tried: list[Tried] = []
         self._found: dict[tuple[Setting, int], Tried] = {}
-        self._fitted: dict[Setting, tuple[Any, Any]] = {}  # maps and their NormalEquations
+        self._fitted: dict[Setting, tuple[Any, Any]] = {}  # maps, and their RidgeEquations
         self.metric: GradientMetric | None = None
         self.scalers: dict[str, ColumnScaler] = {}
         self._spaces: dict[tuple[str, str | None], Space] = {}
@@ -238,14 +238,17 @@ class Tuner:
         if setting.width is None:
             held_X = cast(held_X, wide_dtype(held_X))
         held = feature_map.transform(held_X)
+        start = self.penalty or setting.penalty
+        choices = PENALTIES if penalties is None else penalties
+        if self.penalty is not None:
+            choices = (start,)
         found: dict[float, Tried] = {}
-
         solved: dict[float, Any] = {}
 
         def judge(penalty: float) -> float:
             alpha = penalty * equations.weight
             solved.clear()  # one factor at a time: it is as large as the kernel matrix
-            settled = equations.settled(alpha, last=penalties is not None and len(penalties) == 1)
+            settled = equations.settled(alpha, last=len(choices) == 1)
             solved[penalty] = settled
             coefficients, intercepts = settled.solve(alpha)
             decisions = to_numpy(cast(held, wide_dtype(held)) @ coefficients + intercepts)
@@ -259,10 +262,7 @@ class Tuner:
             )
             return -found[penalty].loss
 
-        start = self.penalty or setting.penalty
-        if self.penalty is not None:
-            penalties = [start]
-        penalty = search_along(PENALTIES if penalties is None else penalties, start, judge)
+        penalty = search_along(choices, start, judge)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
         if setting.width == self.width and n_rows == len(self.rows.y):
@@ -371,7 +371,6 @@ class Tuner:
         top = min(candidates, key=lambda one: one.loss)
         if self.task == "regression":
             return top
-
         return next(one for one in candidates if not clearly_worse(one, top, 0.5))
 
 
