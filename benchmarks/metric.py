@@ -29,7 +29,7 @@ _TABLES = ("ijcnn1", "covtype", "cadata", "cpusmall", "adult")
 def two_directions(seed: int) -> Task:
     """Of 30 columns two directions, neither of them a column, under as much noise as signal."""
     rng = np.random.RandomState(seed)
-    X = rng.uniform(-1, 1, size=(TRAIN + TEST, 30))
+    X = rng.rand(TRAIN + TEST, 30)
     u, v = np.linalg.qr(rng.normal(size=(30, 2)))[0].T
     signal = np.sin(3 * X @ u) + (X @ v) ** 2 / 2
     return split(X, signal + signal.std() * rng.normal(size=len(X)), seed)

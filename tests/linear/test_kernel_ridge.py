@@ -100,6 +100,34 @@ def test_float32_rows_keep_the_digits_of_weak_penalties():
     np.testing.assert_allclose(fitted, equations.kernel @ a + b, atol=1e-5)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gamma", [0.01, 0.5])
+def test_float32_is_for_many_rows_and_penalties_beyond_its_rounding(gamma, weighted, monkeypatch):
+    monkeypatch.setattr("bochner.linear.kernel_ridge._SINGLE_ROWS", 100)
+    X, Y, weights = table(n=400)
+    w, alpha, Y = weights if weighted else None, 2e-3, Y + 1e6  # an offset takes no digits
+    expansion = NystroemFeatures(gamma=gamma, landmarks="all", orthogonal=False).fit(X)
+    exact = ridge_equations(expansion, X, Y, w)
+    single = ridge_equations(expansion, X, Y, w, alpha)
+    assert (exact.kernel.dtype, single.kernel.dtype) == (np.float64, np.float32)
+    assert ridge_equations(expansion, X, Y, w, alpha / 2).kernel.dtype == np.float64
+    assert ridge_equations(expansion, X[:50], Y[:50], None, 1.0).kernel.dtype == np.float64
+    some = ridge_equations(expansion, X[:300], Y[:300], None if w is None else w[:300], alpha)
+    # kernel values at all rows: those of some rows are the first columns
+    some = KernelEquations(some.kernel[:, :300], some.targets, some.weights, some.epsilon)
+    grown = some.settled(alpha).with_rows(
+        single.kernel[300:], Y[300:], None if w is None else w[300:]
+    )
+    assert grown.dtype == np.float32
+    a, b = exact.solve(alpha)
+    expected = exact.kernel @ a + b
+    residual = np.sqrt(np.mean((expected - Y) ** 2))
+    for ours, intercept in (single.solve(alpha), grown.solve()):
+        assert ours.dtype == np.float64
+        error = np.sqrt(np.mean((exact.kernel @ ours + intercept - expected) ** 2))
+        assert error < 0.005 * residual
+
+
 def test_features_are_added_up():
     X, Y, _ = table()
     equations = ridge_equations(FourierFeatures(n_components=6, random_state=0).fit(X), X, Y)

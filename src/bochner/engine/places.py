@@ -202,6 +202,11 @@ def wide_dtype(X: Any) -> Any:
     return xp.float64 if "float64" in available_dtypes(xp, device_of(X)) else xp.float32
 
 
+def single_dtype(X: Any) -> Any:
+    """float32 of the library of `X`."""
+    return np.float32 if is_host(X) else namespace(X).float32
+
+
 @cache
 def available_dtypes(xp: Any, device: Any) -> frozenset[str]:
     """Names of the dtypes that a device has. PyTorch finds out by trying, hence the cache."""

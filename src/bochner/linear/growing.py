@@ -68,6 +68,11 @@ class GrowingFactor:
         """The number of rows and columns so far."""
         return int(self.lower.shape[0])
 
+    @property
+    def dtype(self) -> Any:
+        """Of the entries."""
+        return self.lower.dtype
+
     def append(self, columns: Any) -> Self:
         """Take the last columns of the larger matrix, of shape ``(D + p, p)``."""
         before, after = self.size, int(columns.shape[0])
@@ -102,6 +107,11 @@ class ExtendedFactor:
     def size(self) -> int:
         """The number of rows and columns."""
         return self._first.size + self._last.size
+
+    @property
+    def dtype(self) -> Any:
+        """Of the entries."""
+        return self._last.dtype
 
     def solve(self, B: Any) -> Any:
         """The solution of the equations with the right-hand sides `B`, of shape (D, k)."""

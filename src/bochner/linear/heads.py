@@ -225,8 +225,9 @@ class _Ridge(LinearHead):
     def _fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any) -> Self:
         y, weights = self._check_targets(y, sample_weight)
         columns = self._columns(y)
-        equations = ridge_equations(feature_map, X, columns, weights)
-        return self.fit_sums(equations.settled(1 / (2 * float(self.C))), y)
+        alpha = 1 / (2 * float(self.C))
+        equations = ridge_equations(feature_map, X, columns, weights, alpha)
+        return self.fit_sums(equations.settled(alpha), y)
 
     def fit_sums(self, equations: RidgeEquations, y: Any) -> Self:
         """Fit from the sums over rows of their features and targets.

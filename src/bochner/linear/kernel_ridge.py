@@ -20,11 +20,16 @@ from bochner.engine.places import (
     identity,
     machine_epsilon,
     namespace,
+    single_dtype,
     to_numpy,
     wide_dtype,
+    zeros,
 )
 from bochner.linear.growing import ExtendedFactor
 from bochner.linear.normal_equations import NormalEquations, Solution, factor_ridge
+
+_SINGLE_ROWS = 3000  # more of them are worth float32
+_SINGLE_ALPHA = 2e-3  # rounding of float32 moves eigenvalues by a hundredth of this
 
 
 @dataclass(frozen=True)
@@ -74,13 +79,13 @@ class KernelEquations:
 
     def settled(self, alpha: float, *, last: bool = False) -> FactorisedKernel:
         """The kernel matrix with one penalty; nothing is left for another one with `last`."""
-        xp, K = namespace(self.kernel), self.kernel
-        roots = xp.ones_like(K[:, :1])
-        if self.weights is not None:  # roots: a row of weight 0 is one that is not there
-            roots = xp.sqrt(convert(self.weights, K))[:, None]
-            K = roots * K * roots.T
+        K, roots = self.kernel, _roots(self.weights, self.kernel)
+        if self.weights is not None:
+            narrow = cast(roots, K.dtype)
+            K = narrow * K * narrow.T
         shift, factor = factor_ridge(K, alpha, self.epsilon, overwrite=last)
-        return FactorisedKernel(alpha, shift, factor, convert(self.targets, K), roots)
+        targets = convert(self.targets, K, wide_dtype(K))
+        return FactorisedKernel(alpha, shift, factor, targets, roots)
 
 
 @dataclass(frozen=True)
@@ -98,13 +103,20 @@ class FactorisedKernel:
         """Number of coefficients: one for every row."""
         return self.factor.size
 
+    @property
+    def dtype(self) -> Any:
+        """Of the kernel's values."""
+        return self.factor.dtype
+
     def solve(self, alpha: float | None = None) -> Solution:
         """Coefficients of shape (n, k) and intercepts of shape (k,); `alpha` is known."""
         xp, roots = namespace(self.targets), self.roots
-        solved = roots * self.factor.solve(xp.concat([roots * self.targets, roots], axis=1))
+        centre = xp.mean(self.targets, axis=0)  # an offset would take float32's digits
+        right = xp.concat([roots * (self.targets - centre), roots], axis=1)
+        solved = roots * cast(self.factor.solve(cast(right, self.dtype)), right.dtype)
         values, ones = solved[:, :-1], solved[:, -1:]
         intercepts = xp.sum(values, axis=0) / xp.sum(ones)
-        return values - ones * intercepts, intercepts
+        return values - ones * intercepts, intercepts + centre
 
     def with_rows(self, kernel: Any, targets: Any, weights: Any = None) -> FactorisedKernel:
         """The equations of more rows, in a fraction of the time of new ones.
@@ -116,16 +128,13 @@ class FactorisedKernel:
         targets, weights : arrays of shape (p, k) and (p,)
             Of the new rows.
         """
-        xp = namespace(kernel)
-        new = xp.ones_like(kernel[:, :1])
-        if weights is not None:
-            new = xp.sqrt(convert(weights, kernel))[:, None]
-        roots = xp.concat([self.roots, new], axis=0)
-        columns = roots * kernel.T * new.T
-        p = kernel.shape[0]
+        xp, p = namespace(kernel), kernel.shape[0]
+        roots = xp.concat([self.roots, _roots(weights, kernel)], axis=0)
+        narrow = cast(roots, kernel.dtype)
+        columns = narrow * kernel.T * narrow[-p:, :].T
         corner = columns[-p:, :] + self.shift * identity(p, kernel, kernel.dtype)
         factor = ExtendedFactor(self.factor, xp.concat([columns[:-p, :], corner], axis=0))
-        both = xp.concat([self.targets, convert(targets, kernel)], axis=0)
+        both = xp.concat([self.targets, convert(targets, self.targets)], axis=0)
         return replace(self, factor=factor, targets=both, roots=roots)
 
     def with_targets(self, scale: Any, shift: Any) -> FactorisedKernel:
@@ -134,18 +143,37 @@ class FactorisedKernel:
         return replace(self, targets=self.targets * scale + shift)
 
 
+def _roots(weights: Any, kernel: Any) -> Any:
+    """Roots of the weights of rows, as a column: a row of weight 0 is one that is not there."""
+    dtype = wide_dtype(kernel)
+    if weights is None:
+        return 1 + zeros((kernel.shape[0], 1), kernel, dtype)
+    return namespace(kernel).sqrt(convert(weights, kernel, dtype))[:, None]
+
+
 RidgeEquations = NormalEquations | FactorisedKernel
 
 
+def kernel_dtype(X: Any, alpha: float) -> Any:
+    """The dtype of kernel values between rows, for penalties from `alpha` on.
+
+    float32, at half the time and memory, is for many rows and a penalty to which its rounding is
+    nothing; weak ones need the digits.
+    """
+    enough = X.shape[0] > _SINGLE_ROWS and alpha >= _SINGLE_ALPHA
+    return single_dtype(X) if enough else wide_dtype(X)
+
+
 def ridge_equations(
-    feature_map: Any, X: Any, targets: Any, weights: Any = None
+    feature_map: Any, X: Any, targets: Any, weights: Any = None, alpha: float = 0.0
 ) -> NormalEquations | KernelEquations:
     """What a ridge regression on the features of rows needs.
 
     The columns of a map are features, of which sums are kept; or, where it says so by
-    ``expands_rows``, values of a kernel at the rows it was fitted to: these ones.
+    ``expands_rows``, values of a kernel at the rows it was fitted to: these ones, as exact as
+    penalties from `alpha` on need.
     """
     if not getattr(feature_map, "expands_rows", False):
         return NormalEquations.from_map(feature_map.transform, X, targets, weights)
-    K = feature_map.transform(cast(X, wide_dtype(X)))  # weak penalties need the digits
+    K = feature_map.transform(cast(X, kernel_dtype(X, alpha)))
     return KernelEquations(K, targets, weights, machine_epsilon(K.dtype, namespace(K)))

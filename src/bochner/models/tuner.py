@@ -20,7 +20,7 @@ from scipy import sparse
 
 from bochner.engine.places import cast, dense, to_numpy, wide_dtype
 from bochner.engine.rowwise import concat_rows
-from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
+from bochner.linear.kernel_ridge import KernelEquations, RidgeEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
 from bochner.metric.gradient_metric import GradientMetric, Mode
@@ -233,15 +233,17 @@ class Tuner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few directions, early stops: the score tells
             feature_map.fit(X, y)
-        equations = ridge_equations(feature_map, X, columns, weights)
-        held_X = space.held_X
-        if setting.width is None:
-            held_X = cast(held_X, wide_dtype(held_X))
-        held = feature_map.transform(held_X)
         start = self.penalty or setting.penalty
         choices = PENALTIES if penalties is None else penalties
         if self.penalty is not None:
             choices = (start,)
+        weight = float(n_rows if weights is None else weights.sum())
+        equations = ridge_equations(feature_map, X, columns, weights, min(choices) * weight)
+        if isinstance(equations, KernelEquations):
+            held = feature_map.transform(cast(space.held_X, equations.kernel.dtype))
+        else:
+            held = feature_map.transform(space.held_X)
+            held = cast(held, wide_dtype(held))
         found: dict[float, Tried] = {}
         solved: dict[float, Any] = {}
 
@@ -251,7 +253,8 @@ class Tuner:
             settled = equations.settled(alpha, last=len(choices) == 1)
             solved[penalty] = settled
             coefficients, intercepts = settled.solve(alpha)
-            decisions = to_numpy(cast(held, wide_dtype(held)) @ coefficients + intercepts)
+            values = cast(held @ cast(coefficients, held.dtype), intercepts.dtype) + intercepts
+            decisions = to_numpy(values)
             found[penalty] = Tried(
                 replace(setting, penalty=penalty),
                 *losses_of(decisions, self.held, self.task),
@@ -285,7 +288,7 @@ class Tuner:
             )
             return feature_map, equations, setting.penalty * equations.weight
         feature_map = self.new_map(setting, 0).fit(concat_rows([space.X, space.held_X]))
-        rows = feature_map.transform(cast(space.held_X, wide_dtype(space.held_X)))
+        rows = feature_map.transform(cast(space.held_X, equations.dtype))
         return feature_map, equations.with_rows(rows, held.columns, held.weights), equations.alpha
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
