@@ -18,7 +18,7 @@ from bochner import (
 )
 from bochner.kernels import Exponential, Matern
 from bochner.linear import RidgeRegressor
-from bochner.models import kernel_model, tuner
+from bochner.models import limits, tuner
 from bochner.models.families import choose_families
 from bochner.models.tuner import Tuner
 from tests.places import PLACES, on_host
@@ -159,7 +159,7 @@ class TestChoices:
         assert chosen.shape == K.shape
         monkeypatch.setattr(tuner, "WIDTH", 32)
         with monkeypatch.context() as small:
-            small.setattr(tuner, "EXACT_ROWS", 300)
+            small.setattr(limits, "EXACT_ROWS", 300)
             assert model.fit(X, y).pipeline_["map"].n_components == 32
         assert not model.chosen_["all_rows"]
         monkeypatch.setattr(tuner, "memory_limit", lambda: 5_000_000)
@@ -303,7 +303,7 @@ class TestPlaces:
 @pytest.mark.parametrize("place", ["numpy", "dask", "torch"])
 def test_all_rows_train(monkeypatch, place):
     X, y = numbers(1500)
-    monkeypatch.setattr(kernel_model, "SEARCH_ROWS", 300)
+    monkeypatch.setattr(limits, "SEARCH_ROWS", 300)
     model = KernelRegressor(n_components=64, metric=None, random_state=0).fit(PLACES[place](X), y)
     assert max(record["n_rows"] for record in model.search_results_) == 240
     # the same as the linear model fitted on the features of all rows

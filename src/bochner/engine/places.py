@@ -91,6 +91,13 @@ def on_cuda(X: Any) -> bool:
     return is_torch(X) and bool(X.is_cuda)
 
 
+def free_memory(X: Any) -> int:
+    """Bytes that are free on the CUDA device of a PyTorch tensor."""
+    import torch
+
+    return int(torch.cuda.mem_get_info(X.device)[0])
+
+
 def place_of(X: Any) -> Place:
     """Where `X` is, by the first table above."""
     check_layout(X)

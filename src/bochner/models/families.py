@@ -36,6 +36,8 @@ class Family:
         the map.
     distance : str
         What bandwidths are multiples of the median of.
+    has_landmarks : bool
+        Whether they may be chosen by any rule.
     """
 
     kernel: str
@@ -44,6 +46,7 @@ class Family:
     bandwidths: tuple[float, ...]
     kernel_at: Callable[[float | None], Any] | None = None
     distance: str = "euclidean"
+    has_landmarks: bool = False
 
     @property
     def by_columns(self) -> bool:
@@ -77,7 +80,13 @@ def _of_kernel(kernel: SpectralKernel, name: str, features: Any, exact: bool = F
         bandwidths = ()  # it has its own
     distance = getattr(kernel, "metric", "euclidean")
     return Family(
-        name, features.__name__, make, bandwidths, kernel_at if exact else None, distance
+        name,
+        features.__name__,
+        make,
+        bandwidths,
+        kernel_at if exact else None,
+        distance,
+        features is NystroemFeatures,
     )
 
 
@@ -95,8 +104,8 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
     --------
     >>> from bochner.models.families import choose_families
     >>> [family.name for family in choose_families()]  # doctest: +NORMALIZE_WHITESPACE
-    ['gaussian FourierFeatures', 'matern 3/2 NystroemFeatures', 'exponential NystroemFeatures',
-    'laplacian NystroemFeatures']
+    ['gaussian FourierFeatures', 'gaussian NystroemFeatures', 'matern 3/2 NystroemFeatures',
+    'exponential NystroemFeatures', 'laplacian NystroemFeatures']
     """
     named: list[tuple[SpectralKernel, str]] = [
         (kernel_object("gaussian"), "gaussian"),
@@ -111,13 +120,10 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
         return [_given(features)]
     if features == "auto":
         return [
-            _of_kernel(
-                k,
-                name,
-                FourierFeatures if isinstance(k, Gaussian) else NystroemFeatures,
-                exact=True,
-            )
+            _of_kernel(k, name, features, exact=True)
             for k, name in named
+            for features in (FourierFeatures, NystroemFeatures)
+            if features is NystroemFeatures or isinstance(k, Gaussian)
         ]
     method = find_method(features)
     if method.make is FourierFeatures:

@@ -26,12 +26,12 @@ from bochner.metric.gradient_metric import Mode
 from bochner.metric.matrices import MODES
 from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
+from bochner.models.limits import search_rows
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, Scaling
-from bochner.models.settings import Labelled, Tried, one_target
+from bochner.models.settings import SQUARES, Labelled, Tried, one_target
 from bochner.models.tuner import Tuner
 
-SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
 FEWEST_ROWS = 5
 _BATCH = 2**24  # features that are held at a time in predictions
 _SEARCH_SHARE = 0.6  # of a time budget; the rest is for the last fit
@@ -44,6 +44,7 @@ class KernelModel(CheckedRows):
 
     _task: ClassVar[Task]
     _learned: ClassVar[str] = "pipeline_"
+    _loss: Any = SQUARES  # to choose
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -117,7 +118,8 @@ class KernelModel(CheckedRows):
         steps: list[tuple[str, Any]] = [("scaling", tuner.scalers[best.setting.scaling])]
         if best.setting.metric is not None:
             steps.append(("metric", tuner.metric_of(best.setting.metric)))
-        if len(y) <= SEARCH_ROWS:  # all of them are in the sums that there are
+        squares = best.setting.loss == SQUARES
+        if squares and len(y) <= search_rows(X):  # all of them are in the sums that there are
             feature_map, equations, alpha = tuner.with_held_rows(best.setting)
             head = self._head(1 / (2 * alpha)).fit_sums(self._of_targets(equations), y)
             self.pipeline_ = Pipeline([*steps, ("map", feature_map), ("head", head)])
@@ -135,7 +137,7 @@ class KernelModel(CheckedRows):
             seed,
             classes=self._task == "classification",
             fraction=self.validation_fraction,
-            max_rows=SEARCH_ROWS,
+            max_rows=search_rows(X),
         )
         columns = self._columns(y)
         rows, judges = (
@@ -160,6 +162,7 @@ class KernelModel(CheckedRows):
             scalings=SCALINGS if self.scaling == "auto" else (self.scaling,),
             metric=self.metric,
             penalty=None if self.penalty == "auto" else float(self.penalty),
+            loss=self._loss,
             seed=seed,
             deadline=begun + budget,
             report=self._report,
@@ -208,6 +211,8 @@ class KernelModel(CheckedRows):
                 "blocks are for features, and this model has all rows as landmarks: give "
                 "n_components."
             )
+        if blocks is not None and self.chosen_["loss"] != SQUARES:
+            raise ValueError(f"blocks are for sums of squares: fit with loss={SQUARES!r}.")
         return self._train(steps, feature_map, X, y, self._weights(y, None), blocks)
 
     def _train(
@@ -227,11 +232,15 @@ class KernelModel(CheckedRows):
             warnings.simplefilter("ignore")  # as in the search
             feature_map.fit(rows, y)
         if blocks is None:
-            head = self._head(self._C(y, weights)).fit_map(feature_map, rows, y, weights)
+            head = self._fit_head(feature_map, rows, y, weights)
         else:
             features = Pipeline([*steps, ("map", feature_map)]).transform
             head = self._head_of_blocks(blocks, features, y)
         return Pipeline([*steps, ("map", feature_map), ("head", head)])
+
+    def _fit_head(self, feature_map: Any, X: Any, y: NDArray[Any], weights: Float | None) -> Any:
+        """The head of the penalty that was chosen, fitted to rows that are mapped."""
+        return self._head(self._C(y, weights)).fit_map(feature_map, X, y, weights)
 
     def _head_of_blocks(self, blocks: Any, features: Any, y: NDArray[Any]) -> Any:
         """The head fitted to blocks; `y` has the classes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import RandomState
@@ -17,6 +17,9 @@ from bochner.models.scaling import Scaling
 from bochner.nystroem.features import NystroemFeatures
 
 FIRST_PENALTY = 1e-5
+Loss = Literal["squared_error", "squared_hinge"]
+SQUARES: Loss = "squared_error"
+HINGE: Loss = "squared_hinge"
 _SLOPE = 2.0  # of the logistic loss of a decision, for targets -1 and 1
 
 Float = NDArray[np.float64]
@@ -57,6 +60,7 @@ class Setting:
     bandwidth: float | None
     width: int | None  # None: all rows are landmarks
     penalty: float = FIRST_PENALTY
+    loss: Loss = SQUARES
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Tried:
             "n_components": s.width or self.n_rows,
             "all_rows": s.width is None,
             "penalty": s.penalty,
+            "loss": s.loss,
             "n_rows": self.n_rows,
             "score": self.score,
             "seconds": self.seconds,
@@ -129,12 +134,20 @@ def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:
     return [one for one in found if not clearly_worse(one, found[0], errors)]
 
 
-def clearly_worse(one: Tried, top: Tried, errors: float) -> bool:
-    """Whether the mean loss is larger by so many standard errors of the difference."""
+def clearly_worse(one: Tried, top: Tried, errors: float, *, counted: bool = False) -> bool:
+    """Whether the mean loss is larger by so many standard errors of the difference.
+
+    With `counted` it is the share of rows that are misclassified.
+    """
     weights = top.weights
     if weights is not None:  # as counts, of as many rows as there are
         weights = weights * (len(weights) / weights.sum())
-    return is_clearly_lower(top.losses, one.losses, errors=errors, weights=weights)
+    pair = (top.losses, one.losses)
+    if counted:
+        assert top.wrong is not None
+        assert one.wrong is not None
+        pair = (top.wrong.astype(np.float64), one.wrong.astype(np.float64))
+    return is_clearly_lower(*pair, errors=errors, weights=weights)
 
 
 def one_target(y: NDArray[Any]) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from bochner.models.pipelines import make_model
 from bochner.models.preparation import make_preparation, prepared_names
 from bochner.models.regressor import KernelRegressor
 from bochner.models.selection import Problem, choose
+from bochner.models.settings import SQUARES
 from bochner.models.streaming import RowCount, RowStream, can_stream, refit_head
 from bochner.models.tuner import WIDTH
 
@@ -178,8 +179,10 @@ def train_kernel_model(
     if counted.balanced:
         given["class_weight"] = "balanced"
     kind = KernelClassifier if counted.classes else KernelRegressor
-    if width is None and stream is not None:
-        width = WIDTH  # the rows in memory are not all of them
+    if stream is not None:  # the rows in memory are not all of them, and there is one pass
+        width = width or WIDTH
+        if counted.classes:
+            given["loss"] = SQUARES
 
     def prepared(X: Any) -> Any:
         return make_preparation(X, table.image_shape, standardize=False).fit(X)

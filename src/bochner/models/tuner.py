@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,15 @@ from bochner.linear.search import search_along
 from bochner.metric.gradient_metric import GradientMetric, Mode
 from bochner.metric.matrices import DIAGONAL, MODES
 from bochner.models.families import Family
+from bochner.models.hinge import is_affordable, try_hinge
+from bochner.models.limits import exact_rows, may_be_exact
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, ColumnScaler, Scaling
 from bochner.models.settings import (
     FIRST_PENALTY,
+    HINGE,
     Labelled,
+    Loss,
     Setting,
     Space,
     Tried,
@@ -39,12 +43,9 @@ from bochner.models.settings import (
     losses_of,
     one_target,
 )
-from bochner.records.memory import memory_limit
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
 FEWEST_METRIC_ROWS = 50
-EXACT_ROWS = 12_500  # of which all may be landmarks
-_EXACT_BYTES = 24  # for each pair of them, of at most half of the memory
 WIDTH = 2048  # of maps for more
 _COARSE_ROWS, _COARSE_WIDTH = 4000, 512
 _FINALISTS = 2
@@ -75,6 +76,8 @@ class Tuner:
         Mode of the metric.
     penalty : float or None
         Given, or to be chosen.
+    loss : str
+        ``"auto"``, or one of the losses.
     seed : int
         Of maps and metric.
     deadline : float
@@ -94,6 +97,7 @@ class Tuner:
         scalings: Sequence[Scaling] = SCALINGS,
         metric: Mode | None = "auto",
         penalty: float | None = None,
+        loss: Loss | Literal["auto"] = "auto",
         seed: int = 0,
         deadline: float = float("inf"),
         report: Callable[[Tried], None] = lambda tried: None,
@@ -101,15 +105,25 @@ class Tuner:
         self.rows, self.held, self.task = rows, held, task
         narrow = rows.X.shape[1] <= _MOST_COLUMNS
         self.families = [f for f in families if narrow or not f.by_columns] or list(families)
+        n_rows = len(rows.y) + len(held.y)
+        self._asks_hinge = task == "classification" and loss == HINGE
+        self._tries_hinge = self._asks_hinge or (
+            task == "classification" and loss == "auto" and n_rows > exact_rows(rows.X)
+        )
         self.exact = (
             width is None
-            and _may_be_exact(len(rows.y) + len(held.y))
+            and not self._asks_hinge
+            and may_be_exact(rows.X, n_rows)
             and all(family.kernel_at for family in self.families)
         )
+        if self.exact:  # features of a kernel are all the same to it
+            named = {family.kernel: family for family in reversed(self.families)}
+            self.families = [f for f in self.families if named[f.kernel] is f]
         self.width = None if self.exact else width or WIDTH
         self.mode, self.penalty = metric, penalty
         self.scalings = scalings
-        if sparse.issparse(rows.X):  # which keep their zeros
+        self.rows_are_dense = not sparse.issparse(rows.X)
+        if not self.rows_are_dense:  # they keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
         self.seed, self.deadline, self.report = seed, deadline, report
         self.tried: list[Tried] = []
@@ -125,7 +139,8 @@ class Tuner:
         bandwidths = sum(max(1, len(family.bandwidths)) for family in self.families)
         penalties = len(PENALTIES) if self.penalty is None else 1
         metrics = {"auto": 1 + len(MODES), None: 1}.get(self.mode, 2)
-        return len(self.scalings) * metrics * bandwidths * penalties
+        losses = 1 + self._tries_hinge
+        return len(self.scalings) * metrics * bandwidths * penalties * losses
 
     def run(self) -> Tried:
         """The best setting, tried with all rows and features."""
@@ -149,7 +164,22 @@ class Tuner:
                 modes.index(one.setting.metric),
             )
         )
-        return self._best(finalists)
+        return self._with_better_loss(self._best(finalists))
+
+    def _with_better_loss(self, squares: Tried) -> Tried:
+        """A finalist; with the squared hinge loss where that is asked for, or clearly better."""
+        affordable = self._asks_hinge or (self._in_time() and is_affordable(squares, self.held))
+        if not (self._tries_hinge and affordable):
+            return squares
+        setting = squares.setting
+        feature_map, _ = self._fitted[setting]
+        space = self._space(setting.scaling, setting.metric)
+        hinge = try_hinge(squares, feature_map, space, self.rows, self.held, self.penalty)
+        self.tried.append(hinge)
+        self.report(hinge)
+        # their margins have different scales: only decisions can be compared
+        better = self._asks_hinge or clearly_worse(squares, hinge, 0.5, counted=True)
+        return hinge if better else squares
 
     def _finalists(self, by_mode: Sequence[Tried]) -> list[Tried]:
         """The best families, and the best one with the next mode of the metric, at full width."""
@@ -300,7 +330,10 @@ class Tuner:
         if setting.width is None:
             return setting.family.make_exact(length)
         width = min(setting.width, 2 * (n_rows // 2)) or setting.width
-        return setting.family.make(width, length, self.seed, self.task)
+        feature_map = setting.family.make(width, length, self.seed, self.task)
+        if setting.family.has_landmarks and width > _COARSE_WIDTH and self.rows_are_dense:
+            feature_map.set_params(landmarks="kmeans")  # as good as more of them
+        return feature_map
 
     def metric_of(self, mode: str) -> GradientMetric:
         """The metric of a mode."""
@@ -375,13 +408,6 @@ class Tuner:
         if self.task == "regression":
             return top
         return next(one for one in candidates if not clearly_worse(one, top, 0.5))
-
-
-def _may_be_exact(n_rows: int) -> bool:
-    """Whether kernel values of all pairs of rows are few enough for time and memory."""
-    limit = memory_limit()
-    room = limit is None or 2 * _EXACT_BYTES * n_rows**2 <= limit
-    return room and n_rows <= EXACT_ROWS
 
 
 def _suited(family: Family, by_mode: Sequence[Tried]) -> Sequence[Tried]:

@@ -16,6 +16,8 @@ from bochner.engine.summaries import sample_rows, take_rows
 from bochner.nystroem.normalization import normalize
 
 _KMEANS_ROWS, _KMEANS_SHARE, _KMEANS_STEPS = 20_000, 5, 25
+_KMEANS_WORK = 2e11  # multiplications, at most: the first steps of many centroids matter most
+_FEW_CENTROIDS = 256  # for which a careful start is worth its time
 _LEVERAGE_ROWS, _LEVERAGE_SHARE, _PILOTS = 20_000, 5, 1000
 
 
@@ -36,10 +38,13 @@ def kmeans_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState)
     from sklearn.exceptions import ConvergenceWarning
 
     rows = sample_rows(X, max(_KMEANS_ROWS, _KMEANS_SHARE * count), random_state)
+    n, d = rows.shape
+    affordable = int(_KMEANS_WORK / (n * min(n, count) * d))
     clusters = KMeans(
-        min(count, rows.shape[0]),
+        min(count, n),
+        init="k-means++" if count <= _FEW_CENTROIDS else "random",
         n_init=1,
-        max_iter=_KMEANS_STEPS,
+        max_iter=min(max(affordable, 2), _KMEANS_STEPS),
         random_state=random_state.randint(2**31 - 1),
     )
     with warnings.catch_warnings():  # of centroids that repeat: their directions are dropped
