@@ -162,7 +162,7 @@ class TestChoices:
             small.setattr(limits, "EXACT_ROWS", 300)
             assert model.fit(X, y).pipeline_["map"].n_components == 32
         assert not model.chosen_["all_rows"]
-        monkeypatch.setattr(tuner, "memory_limit", lambda: 5_000_000)
+        monkeypatch.setattr(limits, "memory_limit", lambda: 5_000_000)
         assert model.fit(X, y).pipeline_["map"].n_components == 32
 
     def test_a_kernel_that_is_none(self):

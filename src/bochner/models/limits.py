@@ -10,7 +10,7 @@ from bochner.records.memory import memory_limit
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
 EXACT_ROWS = 12_500  # of which all may be landmarks
 _TIMES_ON_CUDA = 5  # as many, in less time
-_EXACT_BYTES = 24  # for each pair of rows, of at most half of the memory
+_EXACT_BYTES = 24  # for each pair of rows; on the host of at most half of the memory
 
 
 def search_rows(X: Any) -> int:
@@ -18,13 +18,13 @@ def search_rows(X: Any) -> int:
     return SEARCH_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)
 
 
-def exact_rows(X: Any) -> int:
-    """Of how many rows all may be landmarks, where memory allows."""
-    return EXACT_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)
+def are_many(n_rows: int) -> bool:
+    """Whether there are more rows than would all be landmarks on the host."""
+    return n_rows > EXACT_ROWS
 
 
 def may_be_exact(X: Any, n_rows: int) -> bool:
     """Whether kernel values of all pairs of rows are few enough for time and memory."""
-    limit = free_memory(X) if on_cuda(X) else memory_limit()
+    limit = 2 * free_memory(X) if on_cuda(X) else memory_limit()
     room = limit is None or 2 * _EXACT_BYTES * n_rows**2 <= limit
-    return room and n_rows <= exact_rows(X)
+    return room and n_rows <= EXACT_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)

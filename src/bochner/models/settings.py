@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from bochner.fourier.bandwidth import median_distance
 from bochner.linear.paired import is_clearly_lower
+from bochner.metric.matrices import DIAGONAL
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import Scaling
@@ -159,3 +161,10 @@ def one_target(y: NDArray[Any]) -> NDArray[Any]:
     scaled = centred / np.where(spread > 0, spread, 1.0)
     combined: NDArray[Any] = scaled @ np.linalg.eigh(scaled.T @ scaled)[1][:, -1]
     return combined
+
+
+def suited(family: Family, by_mode: Sequence[Tried]) -> Sequence[Tried]:
+    """Of modes of the metric, those that are something to a family."""
+    if not family.by_columns:
+        return by_mode
+    return [one for one in by_mode if one.setting.metric in (None, DIAGONAL)] or by_mode

@@ -24,10 +24,10 @@ from bochner.linear.kernel_ridge import KernelEquations, RidgeEquations, ridge_e
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.search import search_along
 from bochner.metric.gradient_metric import GradientMetric, Mode
-from bochner.metric.matrices import DIAGONAL, MODES
+from bochner.metric.matrices import MODES
 from bochner.models.families import Family
 from bochner.models.hinge import is_affordable, try_hinge
-from bochner.models.limits import exact_rows, may_be_exact
+from bochner.models.limits import are_many, may_be_exact
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, ColumnScaler, Scaling
 from bochner.models.settings import (
@@ -42,6 +42,7 @@ from bochner.models.settings import (
     going_on,
     losses_of,
     one_target,
+    suited,
 )
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
@@ -108,7 +109,7 @@ class Tuner:
         n_rows = len(rows.y) + len(held.y)
         self._asks_hinge = task == "classification" and loss == HINGE
         self._tries_hinge = self._asks_hinge or (
-            task == "classification" and loss == "auto" and n_rows > exact_rows(rows.X)
+            task == "classification" and loss == "auto" and are_many(n_rows)
         )
         self.exact = (
             width is None
@@ -154,22 +155,17 @@ class Tuner:
         with_metric = self._with_metric(plain.setting)
         asked = self.mode not in ("auto", None) and bool(with_metric)
         by_mode = with_metric if asked else [plain, *with_metric]
-        compete = self._exact_finalists if self.exact else self._finalists
-        finalists = compete(by_mode)
-        order = [family.name for family in self.families]
-        modes = [None, *MODES]
-        finalists.sort(
-            key=lambda one: (
-                order.index(one.setting.family.name),
-                modes.index(one.setting.metric),
-            )
-        )
+        if self.exact:
+            finalists = self._exact_finalists(by_mode)
+        else:
+            finalists = self._finalists(by_mode, by_scaling)
+        finalists.sort(key=self._complexity)
         return self._with_better_loss(self._best(finalists))
 
     def _with_better_loss(self, squares: Tried) -> Tried:
         """A finalist; with the squared hinge loss where that is asked for, or clearly better."""
         affordable = self._asks_hinge or (self._in_time() and is_affordable(squares, self.held))
-        if not (self._tries_hinge and affordable):
+        if self.exact or not (self._tries_hinge and affordable):
             return squares
         setting = squares.setting
         feature_map, _ = self._fitted[setting]
@@ -181,12 +177,23 @@ class Tuner:
         better = self._asks_hinge or clearly_worse(squares, hinge, 0.5, counted=True)
         return hinge if better else squares
 
-    def _finalists(self, by_mode: Sequence[Tried]) -> list[Tried]:
-        """The best families, and the best one with the next mode of the metric, at full width."""
+    def _complexity(self, one: Tried) -> tuple[int, int]:
+        names = [family.name for family in self.families]
+        return names.index(one.setting.family.name), [None, *MODES].index(one.setting.metric)
+
+    def _finalists(self, by_mode: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
+        """The best families, and the best one with other columns, at full width."""
         width = by_mode[0].setting.width
         found = self._by_family(by_mode, width, _COARSE_ROWS)
         settings = [one.setting for one in found[:_FINALISTS]]
-        settings += self._next_mode(settings[0], by_mode)  # few features favour few directions
+        # few features and rows favour few directions: others may be better with more of them
+        settings += self._next_mode(settings[0], by_mode)
+        if self.mode in ("auto", None):
+            others = [one for one in by_scaling if one.setting.scaling != settings[0].scaling]
+            settings += [
+                replace(settings[0], scaling=one.setting.scaling, metric=None)
+                for one in sorted(others, key=lambda one: one.loss)[:1]
+            ]
         finalists: list[Tried] = []
         for one in settings:
             if not finalists or self._in_time():
@@ -220,7 +227,7 @@ class Tuner:
         """The best of every family, with the best mode of the metric for it; the best first."""
         found = [
             self._along_bandwidths(
-                replace(self._best(_suited(family, by_mode)).setting, family=family, width=width),
+                replace(self._best(suited(family, by_mode)).setting, family=family, width=width),
                 n_rows,
             )
             for position, family in enumerate(self.families)
@@ -230,7 +237,7 @@ class Tuner:
 
     def _next_mode(self, setting: Setting, by_mode: Sequence[Tried]) -> list[Setting]:
         """A setting with another mode of the metric, the best of the others, if there is one."""
-        suited = _suited(setting.family, by_mode)
+        suited = suited(setting.family, by_mode)
         others = [one for one in suited if one.setting.metric != setting.metric]
         if not others:
             return []
@@ -408,10 +415,3 @@ class Tuner:
         if self.task == "regression":
             return top
         return next(one for one in candidates if not clearly_worse(one, top, 0.5))
-
-
-def _suited(family: Family, by_mode: Sequence[Tried]) -> Sequence[Tried]:
-    """Of modes of the metric, those that are something to a family."""
-    if not family.by_columns:
-        return by_mode
-    return [one for one in by_mode if one.setting.metric in (None, DIAGONAL)] or by_mode
