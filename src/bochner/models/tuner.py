@@ -237,8 +237,8 @@ class Tuner:
 
     def _next_mode(self, setting: Setting, by_mode: Sequence[Tried]) -> list[Setting]:
         """A setting with another mode of the metric, the best of the others, if there is one."""
-        suited = suited(setting.family, by_mode)
-        others = [one for one in suited if one.setting.metric != setting.metric]
+        modes = suited(setting.family, by_mode)
+        others = [one for one in modes if one.setting.metric != setting.metric]
         if not others:
             return []
         best = min(others, key=lambda one: one.loss)
