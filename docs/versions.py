@@ -1,7 +1,7 @@
 """The list of versions of the site: ``python docs/versions.py FOLDER URL``.
 
-`FOLDER` holds one folder per version (`dev`, `0.1.0`, ...), and `stable`, a copy of the latest. Writes
-`switcher.json`, which the pages read, and an `index.html` that leads to the latest.
+`FOLDER` holds one folder per version (`dev`, `0.1.0`, ...), and `stable`, a copy of the latest.
+Writes `switcher.json`, which the pages read, and an `index.html` that leads to the latest.
 """
 
 from __future__ import annotations
