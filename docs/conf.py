@@ -79,6 +79,11 @@ html_copy_source = False
 html_show_sphinx = False
 
 
+def join_lines(app: Any, what: str, name: str, obj: Any, options: Any, lines: Any) -> None:
+    """Join lines that end in a backslash, which raw docstrings keep: types that are too long."""
+    lines[:] = re.sub(r" \\\n +", " ", "\n".join(lines)).split("\n")
+
+
 def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: Any) -> None:
     """Quote names such as ``n_features_in_`` in shapes, where they would be read as links."""
     for index, line in enumerate(lines):
@@ -98,5 +103,7 @@ def link_pages(app: Any, name: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    app.connect("autodoc-process-docstring", quote_attributes, priority=400)  # before numpydoc
+    # Before numpydoc, at 500.
+    app.connect("autodoc-process-docstring", join_lines, priority=300)
+    app.connect("autodoc-process-docstring", quote_attributes, priority=400)
     app.connect("source-read", link_pages)

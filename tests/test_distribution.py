@@ -47,8 +47,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     assert wheel.stat().st_size < 2e6
 
 
-def test_the_wheel_works_without_the_extras(built, tmp_path):
-    """From the unpacked wheel, with every module of the extras refused."""
+def test_the_wheel_can_be_imported_without_the_extras(built, tmp_path):
+    """From the unpacked wheel, with every module of the extras refused. `make dist` goes further."""
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
@@ -61,10 +61,8 @@ class Refuse:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.path.insert(0, sys.argv[1])
 sys.meta_path.insert(0, Refuse())
-import numpy as np, bochner, bochner.linear, bochner.guarantees, bochner.data
+import bochner, bochner.linear, bochner.guarantees, bochner.data
 assert bochner.__file__.startswith(sys.argv[1])
-X = np.random.RandomState(0).normal(size=(40, 3))
-assert bochner.FourierFeatures(n_components=8).fit_transform(X).shape == (40, 8)
 """
     command = [sys.executable, "-c", script, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
