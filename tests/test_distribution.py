@@ -48,7 +48,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
 
 
 def test_the_wheel_can_be_imported_without_the_extras(built, tmp_path):
-    """From the unpacked wheel, with every module of the extras refused. `make dist` goes further."""
+    """From the unpacked wheel, with every module of the extras refused."""
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
