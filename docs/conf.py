@@ -5,6 +5,7 @@ Nothing is fetched from the network, so that the build says the same everywhere.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -64,9 +65,23 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "navigation_with_keys": False,
 }
+# The site has a folder for each version and a list of them (versions.py); a local build does not.
+if switcher := os.environ.get("BOCHNER_DOCS_SWITCHER"):
+    match = "dev" if "dev" in version else version
+    html_theme_options |= {
+        "switcher": {"json_url": switcher, "version_match": match},
+        "check_switcher": False,  # nothing is fetched while building
+        "show_version_warning_banner": True,
+        "navbar_end": ["version-switcher", "theme-switcher"],
+    }
 html_sidebars = {name: [] for name in ("index", "start", "program", "extending", "architecture")}
 html_copy_source = False
 html_show_sphinx = False
+
+
+def join_lines(app: Any, what: str, name: str, obj: Any, options: Any, lines: Any) -> None:
+    """Join lines that end in a backslash, which raw docstrings keep: types that are too long."""
+    lines[:] = re.sub(r" \\\n +", " ", "\n".join(lines)).split("\n")
 
 
 def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: Any) -> None:
@@ -79,11 +94,16 @@ def quote_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lin
             lines[index] = re.sub(r"(?<=[(, ])(n_features_in_)(?=[,)])", r"``\1``", line)
 
 
-def link_gallery(app: Any, name: str, source: list[str]) -> None:
-    """Links to example scripts, right on GitHub, lead to their pages in the gallery."""
+def link_pages(app: Any, name: str, source: list[str]) -> None:
+    """Links to files outside of `docs`, right on GitHub, lead to the pages made of them."""
+    source[0] = re.sub(
+        r"\]\(\.\./(CHANGELOG|SECURITY)\.md\)", lambda m: f"]({m[1].lower()}.md)", source[0]
+    )
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](auto_examples/\1.rst)", source[0])
 
 
 def setup(app: Any) -> None:
-    app.connect("autodoc-process-docstring", quote_attributes, priority=400)  # before numpydoc
-    app.connect("source-read", link_gallery)
+    # Before numpydoc, at 500.
+    app.connect("autodoc-process-docstring", join_lines, priority=300)
+    app.connect("autodoc-process-docstring", quote_attributes, priority=400)
+    app.connect("source-read", link_pages)
