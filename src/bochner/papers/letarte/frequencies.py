@@ -132,8 +132,9 @@ def _task_section(groups: Groups, task: str) -> Section:
     ]
     curves = groups.curves(task, error_percent)
     curves += groups.curves(task, train_percent, suffix=", train")
+    heading = groups.heading(task, "split")
     return Section(
-        task, tuple(rows), chart=chart("frequencies", "error in percent", curves, log_x=True)
+        heading, tuple(rows), chart=chart("frequencies", "error in percent", curves, log_x=True)
     )
 
 

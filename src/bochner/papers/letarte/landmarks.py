@@ -71,7 +71,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
         curves = groups.curves(task, error_percent)
         x_title = "landmarks, percent of the training rows"
         drawn = chart(x_title, "test error in percent", curves)
-        found.append(Section(task, tuple(rows), chart=drawn))
+        found.append(Section(groups.heading(task, "split"), tuple(rows), chart=drawn))
     return [*found, Section("What the paper claims", claims=_claims(groups))]
 
 
