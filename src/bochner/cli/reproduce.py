@@ -255,6 +255,9 @@ def _report(
     say(f"\n{as_text(sections)}", *quick, *failures, *undrawn)
     notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
     notes += [_cut(run)] * bool(run.interrupted or run.missing)
+    n_before = len(run.results) - run.n_measured
+    before = f"{n_before} of {len(run.results)} cells were on file, from runs before this commit."
+    notes += [before] * bool(n_before)
     document = make_document(
         study, request, run, drawn, command=command, notes=notes, device=device
     )
