@@ -91,6 +91,7 @@ class MarginFourierFeatures(LearnedFrequencies):
         Most steps in which all learned frequencies are moved together along the gradient of the
         objective of the linear model on them, after the game. Held-out rows decide how many are
         kept, and whether any: at most a few dozen help, and where labels are noisy often none.
+        With ``stop=None`` the held-out rows have taken part in the game, so that fewer are kept.
     warm_start : bool, default=False
         Whether `fit` goes on from the frequencies it has, when `n_components` was increased (of
         fewer, the first are kept). The rows must be the same, which only their number shows.
