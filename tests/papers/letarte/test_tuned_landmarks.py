@@ -43,6 +43,13 @@ def test_fewer_frequencies_are_the_first_ones(rows):
         np.testing.assert_allclose(found[0, :, landmark], expected, atol=1e-12)
 
 
+def test_a_quick_version_tries_fewer_among_which_are_those_of_all_columns():
+    frequencies, betas = tuned_landmarks.tried(
+        Cell("s", "t", "PB", None, 0, None, (("coarse", True),))
+    )
+    assert (frequencies, betas) == ((16, 64), (0.01, 1.0, 100.0))
+
+
 def test_every_column_chooses_from_its_own_settings(monkeypatch):
     monkeypatch.setattr(tuned_landmarks, "FREQUENCIES", (8, 64))
     monkeypatch.setattr(tuned_landmarks, "BETAS", (1e-3, 1.0))
