@@ -33,21 +33,29 @@ def test_records_are_of_studies_that_exist_and_small():
         assert json.loads(path.read_text())["commit"]
 
 
-@pytest.fixture
-def document():
-    cells = [Cell("table2", task, "split", None, 42) for task in ("breast", "ads")]
+def make(tasks, **how):
+    """The document of a study whose numbers of ads are wrong."""
+    cells = [Cell("table2", task, "split", None, 42) for task in tasks]
     details = {"train": 340, "validation": 86, "test": 143, "columns": 30}
-    results = [
-        Result(cell, score, 0, 90.0, details) for cell, score in zip(cells, (1, 0.25), strict=True)
-    ]
     notebook = Notebook()
-    for result in results:
-        notebook.add(result)
+    for cell in cells:
+        notebook.add(Result(cell, 0.25 if cell.task == "ads" else 1.0, 0, 90.0, details))
     run = Run(TABLE2.measure, notebook)
     drawn, _ = draw(TABLE2.sections(run(cells)))
-    request = Request(("breast", "ads"), 1)
+    request = Request(tuple(tasks), 1)
+    return make_document(TABLE2, request, run, drawn, command="bochner reproduce x", **how)
+
+
+@pytest.fixture
+def document():
     notes = ["Stopped in time: 5 of the cells planned so far were not measured."]
-    return make_document(TABLE2, request, run, drawn, command="bochner reproduce x", notes=notes)
+    return make(["breast", "ads"], notes=notes)
+
+
+def test_a_whole_study_has_its_verdict_without_reserve(tmp_path):
+    pages.store(make(TABLE2.tasks), tmp_path)
+    text = pages.paper_page(TABLE2.paper, pages.read_stored(tmp_path))
+    assert "(6 of 7; not at ads) | not confirmed |" in text
 
 
 def test_a_page_has_what_is_needed_to_judge_it(document, tmp_path):
@@ -66,8 +74,8 @@ def test_a_page_has_what_is_needed_to_judge_it(document, tmp_path):
     assert "; 2 cores, 23 GB of memory; 3 min." in text
     assert "Stopped in time: 5 of the cells" in text
     assert "| breast | 340 | 340 | 86 | 86 | 143 | 143 | 30 | 30 |" in text
-    assert "(1 of 2; not at ads) | not confirmed |" in text
-    assert "**not confirmed**: the authors' split" in text
+    assert "(1 of 2; not at ads) | not confirmed, so far |" in text
+    assert "**not confirmed, so far**: the authors' split" in text
     assert "`letarte-table1`" in text.partition("##")[0]
     assert "| 1 of 10 | 1 | 1 |" in (tmp_path / "results.md").read_text()
     empty = (tmp_path / "results-mukuta.md").read_text()

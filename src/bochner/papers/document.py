@@ -101,6 +101,7 @@ def make_document(
         "versions": versions(),
         "machine": machine(device),
         "request": asdict(request),
+        "complete": _is_complete(study, request, run),
         "notes": list(notes),
         "failures": [
             {"cell": asdict(cell), "reason": reason} for cell, reason in run.failures.items()
@@ -110,6 +111,13 @@ def make_document(
             for each in drawn
         ],
     }
+
+
+def _is_complete(study: Study, request: Request, run: Run) -> bool:
+    """Whether all of the full version was measured."""
+    tasks, seeds = study.tasks_of(quick=False), study.full.seeds
+    whole = set(request.tasks) >= set(tasks) and request.seeds >= seeds and not request.widths
+    return whole and not (request.quick or run.missing or run.failures)
 
 
 def write_outcome(document: dict[str, Any], drawn: Sequence[Drawn], folder: Path) -> list[str]:

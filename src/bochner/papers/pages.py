@@ -7,7 +7,7 @@ are there, so that the same files always give the same pages.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from bochner.records.sections import Claim
 
 FOLDER = "results"  # of the stored documents, beside the pages
 COMMAND = "bochner reproduce --write-docs docs"
-_KEPT = ("title", "study", "command", "commit", "created", "seconds")
+_KEPT = ("title", "study", "command", "commit", "created", "seconds", "complete")
 _MACHINE = ("cores", "memory", "device")
 
 
@@ -64,6 +64,7 @@ _HOW_TO_READ = """\
 - "Not confirmed" means that our measurement does not show it, not that it is false: data, splits
   and details that a paper leaves open differ. "By no more than noise" is a difference of at most
   two standard errors.
+- "So far" stands where not all of a study was measured: its notes say what is missing.
 - Times are sums over all cells, each measured by one process."""
 
 
@@ -172,18 +173,15 @@ def paper_page(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> str:
         )
     if any(_claims(document) for document in done.values()):
         rows = [("study", "claim", "verdict")]
-        rows += [
-            (_item(document), _statement(claim), _verdict(claim))
-            for document in done.values()
-            for claim in _claims(document)
-        ]
+        for document in done.values():
+            rows += _claim_rows(document)
         parts += ["## What is confirmed", _table(rows)]
     for document in done.values():
         parts += _study(document)
     return "\n\n".join(parts) + "\n"
 
 
-def _study(document: Mapping[str, Any]) -> Iterable[str]:
+def _study(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {document['title']}"
     yield f"    {document['command']}"
     machine, minutes = document["machine"], document["seconds"] / 60
@@ -202,24 +200,32 @@ def _study(document: Mapping[str, Any]) -> Iterable[str]:
         if "table" in section:
             yield _table([section["table"]["columns"], *section["table"]["rows"]])
         yield from section.get("lines", ())
-        yield from (f"**{_verdict(c)}**: {_statement(c)}." for c in section.get("claims", ()))
+        for claim in section.get("claims", ()):
+            yield f"**{_verdict(claim, document)}**: {_statement(claim)}."
 
 
 def _claims(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [claim for section in document["sections"] for claim in section.get("claims", ())]
 
 
-def _verdict(claim: Mapping[str, Any]) -> str:
-    return str(claim["verdict"])
+def _claim_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Study, claim and verdict; with several tables of claims also which of them it is."""
+    item, _, _ = document["title"].partition(":")
+    tables = [section for section in document["sections"] if section.get("claims")]
+    for section in tables:
+        where = f"{item}, {section['heading']}" if len(tables) > 1 else item
+        for claim in section["claims"]:
+            yield where, _statement(claim), _verdict(claim, document)
+
+
+def _verdict(claim: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """Of a part of a study it is that of what was measured."""
+    return str(claim["verdict"]) + ("" if document["complete"] else ", so far")
 
 
 def _statement(claim: Mapping[str, Any]) -> str:
     """The claim, at how many places it holds, and the numbers where it does not."""
     return Claim(claim["text"], claim["checked"], claim["noise"], claim["exceptions"]).statement
-
-
-def _item(document: Mapping[str, Any]) -> str:
-    return str(document["title"]).partition(":")[0]
 
 
 def _texts(table: Mapping[str, Any]) -> dict[str, Any]:
