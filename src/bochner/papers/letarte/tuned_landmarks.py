@@ -30,7 +30,7 @@ from bochner.records.cells import Cell, Result
 from bochner.targets import Target
 
 Setting = tuple[int, float]  # D and beta
-FREQUENCIES = (8, 16, 32, 64, 128)
+FREQUENCIES: tuple[int, ...] = (8, 16, 32, 64, 128)
 BETAS = tuple(float(f"1e{k}") for k in range(-3, 4))
 
 PB, PB_D_TUNED, PB_BETA_TUNED, OWN = "PB", "PB beta=1", "PB D=64", "own"
