@@ -64,6 +64,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "rows_per_round": (10, None),
     "max_rows": (10, None),
     "stop": (None, 3),
+    "polish_steps": (0, 7),
     "warm_start": (False, True),
     "functions": ("zonal", "harmonics"),
     "max_degree": (1, 2),

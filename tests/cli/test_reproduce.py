@@ -214,9 +214,35 @@ def test_interrupt_keeps_and_shows_what_is_done(program, tiny, tmp_path):
     assert "interrupted before there was anything to show" in result.output
 
 
+def test_no_cell_is_begun_after_the_minutes(program, tiny, tmp_path):
+    program("tiny", "--tasks", "breast", "--seeds", "1", "--output", "out")
+    n_before = len(tiny)
+    result = program("tiny", "--tasks", "breast", "--output", "out", "--minutes", "0")
+    assert result.exit_code == 0, result.output
+    assert len(tiny) == n_before
+    assert "Stopped in time: 1 of the cells planned so far were not measured." in result.output
+    notes = json.loads((tmp_path / "out" / "results.json").read_text())["notes"]
+    assert notes[-2].startswith("Stopped in time: 1 of")
+    assert notes[-1] == "2 of 2 cells were on file, from runs before this commit."
+
+
+def test_results_are_put_on_record_and_the_pages_written(program, tiny, tmp_path):
+    (tmp_path / "docs").mkdir()
+    result = program("tiny", "--tasks", "breast", "--write-docs", "docs")
+    assert result.exit_code == 0, result.output
+    stored = json.loads((tmp_path / "docs" / "results" / "tiny.json").read_text())
+    assert stored["command"] == "bochner reproduce tiny --tasks breast"
+    (tmp_path / "docs" / "results.md").unlink()
+    again = program("--write-docs", "docs")
+    assert "Written in docs: results.md, results-letarte.md" in again.output
+    assert (tmp_path / "docs" / "results.md").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["tiny", "--quick", "--write-docs", "."], "--write-docs is for full versions"),
+        (["--write-docs", "file"], "--write-docs must be a folder, got 'file'"),
         ([], "name a study to reproduce"),
         (["letarte-tabel1"], "there is no study 'letarte-tabel1'; did you mean letarte-table1"),
         (["nothing"], "there is no study 'nothing'; did you mean letarte-table1 or"),

@@ -32,6 +32,8 @@ def test_axes(groups):
     assert groups.xs("wine") == groups.xs("wine", "ours") == [10, 20]
     assert groups.xs(method="random") == [20, 40]
     assert groups.over() == "mean ± standard error over 2 seeds"
+    assert groups.heading("wine", "split") == "wine"
+    assert groups.heading("iris", "split") == "iris, 1 split"
 
 
 def test_numbers_and_means(groups):

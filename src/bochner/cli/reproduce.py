@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,6 +86,22 @@ def reproduce(
         str,
         typer.Option(help="cpu, or a device of PyTorch such as cuda; only networks can use it."),
     ] = "cpu",
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Begin no cell after so many minutes; 0 shows what is on file.",
+            show_default=False,
+        ),
+    ] = None,
+    write_docs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the documentation: put the results on record there, and write its "
+            "pages of results anew.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Rebuild a table or figure of a paper, with the published numbers next to ours.
 
@@ -96,6 +112,11 @@ def reproduce(
     from bochner.papers.registry import STUDIES
     from bochner.papers.study import Request
 
+    if write_docs is not None:
+        _check_docs(write_docs, quick)
+        if study is None:
+            _write_pages(write_docs)
+            return
     if show_list or study is None:
         say(*_listing(list(STUDIES.values())))
         if not show_list:
@@ -117,11 +138,22 @@ def reproduce(
     if not request.tasks:
         fail(f"{study} has no data; set BOCHNER_DATA or --data to the folder of the data files")
     with one_line_errors():
-        run = Run(measure, Notebook(resume or folder / "cells.jsonl"), jobs, _watch)
+        deadline = None if minutes is None else time.monotonic() + 60 * minutes
+        run = Run(measure, Notebook(resume or folder / "cells.jsonl"), jobs, _watch, deadline)
         _introduce(chosen, quick, run)
         options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
         options |= {"--jobs": jobs * (jobs > 1), "--device": device if device != "cpu" else None}
-        _report(chosen, request, run, left_out, folder, _command(study, options), device)
+        document = _report(
+            chosen, request, run, left_out, folder, _command(study, options), device
+        )
+        if write_docs is not None:
+            from bochner.papers.pages import store
+
+            say(f"On record: {store(document, write_docs)}")
+            _write_pages(write_docs)
+    if run.interrupted:
+        fail(f"{_cut(run)} The same command goes on from there.", 130)
+    say(*[_cut(run)] * bool(run.missing))
 
 
 def _find_study(name: str) -> Study:
@@ -144,6 +176,25 @@ def _check_folders(data: Path | None, output: Path) -> None:
         os.environ["BOCHNER_DATA"] = str(data)
     if output.exists() and not output.is_dir():
         fail(f"--output must be a folder, got the file {str(output)!r}")
+
+
+def _check_docs(folder: Path, quick: bool) -> None:
+    if quick:
+        fail("--write-docs is for full versions; leave out --quick")
+    if not folder.is_dir():
+        fail(f"--write-docs must be a folder, got {str(folder)!r}")
+
+
+def _write_pages(folder: Path) -> None:
+    from bochner.papers.pages import write_pages
+
+    with one_line_errors():
+        say(f"Written in {folder}: {', '.join(write_pages(folder))}")
+
+
+def _cut(run: Run) -> str:
+    begun = "Interrupted" if run.interrupted else "Stopped in time"
+    return f"{begun}: {len(run.missing)} of the cells planned so far were not measured."
 
 
 def _command(study: str, options: Mapping[str, object]) -> str:
@@ -185,7 +236,7 @@ def _report(
     folder: Path,
     command: str,
     device: str,
-) -> None:
+) -> dict[str, Any]:
     """Measure the cells; print, write and draw what they say."""
     from bochner.papers.document import draw, failure_lines, make_document, write_outcome
 
@@ -202,9 +253,11 @@ def _report(
     quick = [note] * request.quick
     drawn, undrawn = draw(sections)
     say(f"\n{as_text(sections)}", *quick, *failures, *undrawn)
-    cut = f"Interrupted: {len(run.missing)} of the cells planned so far were not measured."
     notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
-    notes += [cut] * run.interrupted
+    notes += [_cut(run)] * bool(run.interrupted or run.missing)
+    n_before = len(run.results) - run.n_measured
+    before = f"{n_before} of {len(run.results)} cells were on file, from runs before this commit."
+    notes += [before] * bool(n_before)
     document = make_document(
         study, request, run, drawn, command=command, notes=notes, device=device
     )
@@ -215,8 +268,7 @@ def _report(
     n_figures = len({Path(path).stem for path in paths} - {"results"})
     files += [counted(n_figures, "figure")] * bool(n_figures)
     say(f"\n{elapsed:.0f} s. Results are in {folder}: {', '.join(files)}")
-    if run.interrupted:
-        fail(f"{cut} The same command goes on from there.", 130)
+    return document
 
 
 def _on_device(study: Study, device: str) -> Callable[[Cell], Result]:

@@ -87,6 +87,11 @@ class MarginFourierFeatures(LearnedFrequencies):
         the game, and decides when it ends and how many of its frequencies are kept; random ones
         follow them. With fewer than 80 rows none is held out and the game goes on to its end. A
         number of frequencies to learn, or None, which is all: the game of the paper, on all rows.
+    polish_steps : int, default=0
+        Most steps in which all learned frequencies are moved together along the gradient of the
+        objective of the linear model on them, after the game. Held-out rows decide how many are
+        kept, and whether any: at most a few dozen help, and where labels are noisy often none.
+        With ``stop=None`` the held-out rows have taken part in the game, so that fewer are kept.
     warm_start : bool, default=False
         Whether `fit` goes on from the frequencies it has, when `n_components` was increased (of
         fewer, the first are kept). The rows must be the same, which only their number shows.
@@ -180,6 +185,7 @@ class MarginFourierFeatures(LearnedFrequencies):
         "max_rows": [None, Interval(Integral, 2, None, closed="left")],
         "target": [StrOptions({"auto", "classification", "regression"})],
         "stop": [None, StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "polish_steps": [Interval(Integral, 0, None, closed="left")],
         "warm_start": ["boolean"],
     }
 
@@ -203,6 +209,7 @@ class MarginFourierFeatures(LearnedFrequencies):
         target: TargetKind = "auto",
         gamma: float | str = "median",
         stop: int | Literal["auto"] | None = "auto",
+        polish_steps: int = 0,
         warm_start: bool = False,
         n_jobs: int | None = None,
         memory_budget: int | None = None,
@@ -223,6 +230,7 @@ class MarginFourierFeatures(LearnedFrequencies):
         self.target = target
         self.gamma = gamma
         self.stop = stop
+        self.polish_steps = polish_steps
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.memory_budget = memory_budget

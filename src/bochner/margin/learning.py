@@ -21,6 +21,7 @@ from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
 from bochner.margin.players import DataPlayer, GradientMargin, columns_of, make_player
+from bochner.margin.polish import polish
 from bochner.margin.search import Search, WaveFamily, computed
 from bochner.margin.stopping import (
     FEWEST_ROWS,
@@ -110,6 +111,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
     temperature: float
     rows_per_round: int | None
     stop: Any
+    polish_steps: int
     frequencies_: NDArray[Any]
     n_learned_: int
     setting_: Setting
@@ -146,6 +148,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
             known = self._choose(target, rows, columns, held, search, most, strength)
         random = self._random_frequencies(0 if self.stop is None else n_frequencies)
         random, stop = random.astype(float_dtype(X)), None
+        everything = rows, columns
         if len(held):
             if self.stop == "auto":
                 parts = judging_parts(X, columns, used, held, RandomState(self._seeds[2]))
@@ -157,8 +160,30 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         player = make_player(target, columns, setting.dual_update, **how, capacity=2 * most)
         search = replace(search, band=setting.band)
         learned = self._play(rows, search, player, most, before, known, stop)
+        if self.polish_steps and learned.shape[1]:
+            learned = self._polish(target, *everything, used, held, learned, strength)
         self.n_learned_ = int(learned.shape[1])
         self.frequencies_ = np.hstack([learned, random[:, : n_frequencies - self.n_learned_]])
+
+    def _polish(
+        self,
+        target: Target,
+        rows: Any,
+        columns: Any,
+        used: NDArray[np.intp],
+        held: NDArray[np.intp],
+        learned: NDArray[Any],
+        strength: float,
+    ) -> NDArray[Any]:
+        """Learned frequencies moved together; rows are held out for it if not for the game."""
+        if not len(held) and len(used) >= FEWEST_ROWS:
+            used, held = split_rows(len(used), RandomState([self._seeds[2], 1]))
+        if not len(held):
+            return learned
+        W, steps = self._coordinates.inside(learned), self.polish_steps
+        options = self._engine_options()
+        moved = polish(target, rows, columns, used, held, W, steps, strength, **options)
+        return learned if moved is W else self._coordinates.outside(moved)
 
     def _choose(
         self,

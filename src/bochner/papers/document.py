@@ -14,7 +14,7 @@ from typing import Any
 
 from bochner.papers.study import Request, Study
 from bochner.records.files import writing_whole
-from bochner.records.provenance import machine, versions
+from bochner.records.provenance import commit, machine, versions
 from bochner.records.run import Run
 from bochner.records.sections import Section, as_plain
 from bochner.records.wording import counted
@@ -97,9 +97,11 @@ def make_document(
         "command": command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(sum(result.seconds for result in run.results), 1),
+        "commit": commit(),
         "versions": versions(),
         "machine": machine(device),
         "request": asdict(request),
+        "complete": _is_complete(study, request, run),
         "notes": list(notes),
         "failures": [
             {"cell": asdict(cell), "reason": reason} for cell, reason in run.failures.items()
@@ -109,6 +111,13 @@ def make_document(
             for each in drawn
         ],
     }
+
+
+def _is_complete(study: Study, request: Request, run: Run) -> bool:
+    """Whether all of the full version was measured."""
+    tasks, seeds = study.tasks_of(quick=False), study.full.seeds
+    whole = set(request.tasks) >= set(tasks) and request.seeds >= seeds and not request.widths
+    return whole and not (request.quick or run.missing or run.failures)
 
 
 def write_outcome(document: dict[str, Any], drawn: Sequence[Drawn], folder: Path) -> list[str]:

@@ -54,6 +54,9 @@ class Groups:
         self.tasks = list(dict.fromkeys(task for task, _, _ in self._by_key))
         self.methods = list(dict.fromkeys(method for _, method, _ in self._by_key))
         self.n_seeds = len({result.cell.seed for result in results})
+        self._seeds = {
+            task: len({r.cell.seed for r in results if r.cell.task == task}) for task in self.tasks
+        }
 
     def __iter__(self) -> Iterator[tuple[str, str, Any]]:
         return iter(self._by_key)
@@ -120,6 +123,11 @@ class Groups:
     ) -> Chart | None:
         """The curves of a task against a logarithmic axis."""
         return chart(x_title, y_title, self.curves(task, of), log_x=True, log_y=log_y)
+
+    def heading(self, task: str, what: str = "seed") -> str:
+        """The task, with its number of seeds where others have more."""
+        n = self._seeds[task]
+        return task if n == self.n_seeds else f"{task}, {counted(n, what)}"
 
     def over(self, what: str = "seed") -> str:
         """How many seeds there are, as text."""

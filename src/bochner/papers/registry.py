@@ -6,6 +6,7 @@ from bochner.papers.bullins import digits, figure1, regression
 from bochner.papers.bullins import table1 as bullins_table1
 from bochner.papers.letarte import frequencies, landmarks, mnist49, svm, toys
 from bochner.papers.letarte import table1 as letarte_table1
+from bochner.papers.letarte import table2 as letarte_table2
 from bochner.papers.mukuta import (
     clusters,
     covariance,
@@ -21,6 +22,7 @@ STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
         letarte_table1.TABLE1,
+        letarte_table2.TABLE2,
         toys.FIGURE1,
         landmarks.FIGURE2,
         frequencies.FIGURE3,

@@ -1,14 +1,17 @@
-"""What is needed to repeat a measurement: versions and the machine."""
+"""What is needed to repeat a measurement: versions, the commit and the machine."""
 
 from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from bochner import __version__
+from bochner.records.memory import memory_limit
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
 
@@ -22,10 +25,39 @@ def versions() -> dict[str, str]:
     return installed
 
 
+def commit() -> str | None:
+    """The commit of this package's source, with a plus where files were changed since.
+
+    None where it does not run from a checkout.
+
+    >>> commit() is None or len(commit()) >= 10
+    True
+    """
+
+    def git(*words: str) -> str | None:
+        with suppress(OSError, subprocess.SubprocessError):
+            command = ["git", "-C", str(Path(__file__).parent), *words]
+            return subprocess.run(
+                command, capture_output=True, text=True, check=True, timeout=20
+            ).stdout.strip()
+        return None
+
+    if git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    found, changed = git("rev-parse", "--short=10", "HEAD"), git("status", "--porcelain", "-uno")
+    return found and found + "+" * bool(changed)
+
+
 def machine(device: str = "cpu") -> dict[str, Any]:
-    """The processor, how many of its cores we may use, and the device of the computation."""
+    """The processor, the cores and the memory we may use, and the device of the computation."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"cores": cores, "device": device, "processor": platform.processor() or _processor()}
+    memory = memory_limit()
+    return {
+        "cores": cores,
+        "memory": memory and f"{memory / 2**30:.0f} GB",
+        "device": device,
+        "processor": platform.processor() or _processor(),
+    }
 
 
 def _processor() -> str:

@@ -104,6 +104,8 @@ class Run:
         From cells that could not be measured to the reason.
     interrupted : bool
         Whether Ctrl-C was pressed.
+    n_measured : int
+        How many results are new; the others were on file.
 
     Examples
     --------
@@ -125,6 +127,7 @@ class Run:
     planned: list[Cell] = field(default_factory=list)
     failures: dict[Cell, str] = field(default_factory=dict)
     interrupted: bool = False
+    n_measured: int = 0
 
     def __call__(self, cells: Iterable[Cell], then: Plan | None = None) -> list[Result]:
         """Measure cells, and when they are done those that follow from all results so far.
@@ -183,6 +186,7 @@ class Run:
                     self.failures[event.cell] = event.message
                 elif isinstance(event, Result):
                     self.notebook.add(event)
+                    self.n_measured += 1
                 n_done += not isinstance(event, Cell)
                 self.watch(event, n_done, n_done + len(self.missing))
 

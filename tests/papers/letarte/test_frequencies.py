@@ -1,4 +1,5 @@
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,18 +9,18 @@ from sklearn.svm import LinearSVC
 from bochner.fourier.features import FourierFeatures
 from bochner.papers.letarte import common, frequencies, svm
 from bochner.papers.letarte.common import authors_split
-from bochner.papers.letarte.frequencies import FIGURE3, METHODS, squared_hinge_path
+from bochner.papers.letarte.frequencies import FIGURE3, METHODS
 from bochner.papers.study import Request
 from bochner.records.sections import as_text
 from tests.papers.letarte import anew, cell, result
 
 
-def test_path_is_the_model_without_shortcuts(breast, monkeypatch):
+def test_path_is_the_model_without_shortcuts(breast):
     """LIBLINEAR penalises its intercept: as a large constant column it is hardly penalised."""
     split = authors_split(breast, 42)
     feature_map = FourierFeatures(n_components=20, gamma=1e-5, random_state=0).fit(split.X_train)
-    monkeypatch.setattr(common, "PENALTIES", (10.0,))
-    tuned = common.tune([(7.0, feature_map)], split, 1e-5, squared_hinge_path, block=50)
+    path = partial(common.linear_path, penalties=(10.0,))
+    tuned = common.tune([(7.0, feature_map)], split, 1e-5, path, block=50)
     features = feature_map.transform(split.X_train)
     plain = LinearSVC(C=10.0, dual=False, intercept_scaling=100.0, tol=1e-10, max_iter=10**6)
     plain.fit(features, split.y_train)
@@ -38,7 +39,7 @@ def test_path_takes_the_first_of_equal_maps(breast):
     feature_map = FourierFeatures(n_components=20, gamma=1e-5, random_state=0).fit(split.X_train)
     poor = FunctionTransformer(lambda X: np.zeros((len(X), 2)))
     maps = [(1.0, poor), (2.0, feature_map), (3.0, feature_map)]
-    assert common.tune(maps, split, 1e-5, squared_hinge_path).strength == 2.0
+    assert common.tune(maps, split, 1e-5, common.linear_path).strength == 2.0
 
 
 def test_unknown_method():

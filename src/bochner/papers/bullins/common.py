@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bochner.data.local import LocalDataset
 from bochner.fourier.bandwidth import median_distance
 from bochner.fourier.features import FourierFeatures
+from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.linear import SquaredHingeClassifier
 from bochner.linear.base import LinearHead
 from bochner.linear.scoring import MEASURES
@@ -37,9 +38,10 @@ from bochner.papers.kernel_svm import (
 from bochner.papers.study import Request, Runner, Study, grid, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Section, Value
+from bochner.records.wording import listed
 
 PAPER = "Bullins, Zhang, Zhang 2018"
-OURS, RANDOM = "ours", "random"
+OURS, RANDOM, LKRF = "ours", "random", "LKRF"
 
 SYNTHETIC_ROWS = (2000, 50000)  # to train, to test
 # With more rows than this the bandwidth of random features is chosen on a random subset, and with
@@ -54,6 +56,15 @@ GAMMA = "gamma / median rule"
 SQUARED_HINGE = SquaredHingeClassifier()
 
 PAPERS_GAME = partial(MarginFourierFeatures, stop=None)  # played to its end, on all rows
+# Sinha and Duchi's: the weights within a chi-square distance of the kernel's own frequencies that
+# align best with the labels, and frequencies drawn from them.
+LEARNED_KERNEL = partial(
+    PosteriorFourierFeatures,
+    divergence="chi2",
+    criterion="alignment",
+    draw="with_replacement",
+    n_candidates=5000,
+)
 PICTURE_ROWS = 1000  # that are drawn, and that the game is played with
 RESOLUTION = 80  # points around the sphere, and across the plane
 
@@ -64,9 +75,10 @@ class Experiment:
 
     `name` is the study of the cells. `load` gives the rows of a task and a seed; `seeded` is
     whether they depend on the seed. `bands`, if there are any, are tried for the learned map, and
-    `multiples` of the median rule for the bandwidth of random features. Widths are of both maps,
-    in units of `columns_each` columns. Choices are made on a quarter of the rows, or in several
-    `folds`. With `count_columns` the number of features that were learned is a result.
+    `multiples` of the median rule for the bandwidth of the `baselines`, maps by the names of their
+    methods. Widths are of all maps, in units of `columns_each` columns. Choices are made on a
+    quarter of the rows, or in several `folds`. With `count_columns` the number of features that
+    were learned is a result.
     """
 
     name: str
@@ -74,11 +86,14 @@ class Experiment:
     multiples: tuple[float, ...]
     widths: tuple[int, ...]
     make_map: Callable[..., Any] = PAPERS_GAME
+    baselines: Mapping[str, Callable[..., Any]] = field(
+        default_factory=lambda: {RANDOM: FourierFeatures}
+    )
     head: LinearHead = SQUARED_HINGE
     measure: str = "accuracy"
     quick_widths: tuple[int, ...] = (100,)
-    random_widths: tuple[int, ...] = ()
-    quick_random_widths: tuple[int, ...] = ()
+    baseline_widths: tuple[int, ...] = ()
+    quick_baseline_widths: tuple[int, ...] = ()
     columns_each: int = 1
     kernel_svms: tuple[str, ...] = ()
     quick_rows: int = 1000
@@ -103,15 +118,15 @@ def make_study(
 
 
 def collect(experiment: Experiment, request: Request, run: Runner) -> list[Result]:
-    """Random features, learned ones and kernel SVMs; widths asked for are of both maps."""
-    random, ours = experiment.random_widths, experiment.widths
+    """Baselines, learned features and kernel SVMs; widths asked for are of all maps."""
+    others, ours = experiment.baseline_widths, experiment.widths
     if request.quick:
-        random, ours = experiment.quick_random_widths, experiment.quick_widths
+        others, ours = experiment.quick_baseline_widths, experiment.quick_widths
     if request.widths:
-        random, ours = request.widths if random else (), request.widths
+        others, ours = request.widths if others else (), request.widths
     each = experiment.columns_each
     columns: list[tuple[str, int | None]] = [
-        *((RANDOM, each * width) for width in random),
+        *((method, each * width) for method in experiment.baselines for width in others),
         *((OURS, each * width) for width in ours),
         *((method, None) for method in experiment.kernel_svms),
     ]
@@ -168,13 +183,12 @@ def candidate_maps(
         make = partial(experiment.make_map, **settings)
         bands = experiment.bands
         return {band: partial(make, band=band) for band in bands} if bands else {1.0: make}
-    if cell.method != RANDOM:
-        raise ValueError(f"there is no map {cell.method!r}; there are {OURS} and {RANDOM}.")
+    if cell.method not in experiment.baselines:
+        known = listed([OURS, *experiment.baselines])
+        raise ValueError(f"there is no map {cell.method!r}; there are {known}.")
+    make = partial(experiment.baselines[cell.method], **settings)
     gamma = median_gamma(X, cell.seed)
-    return {
-        multiple: partial(FourierFeatures, gamma=multiple * gamma, **settings)
-        for multiple in experiment.multiples
-    }
+    return {multiple: partial(make, gamma=multiple * gamma) for multiple in experiment.multiples}
 
 
 def measure_gaussian_svm(

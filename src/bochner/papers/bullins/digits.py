@@ -24,8 +24,8 @@ EXPERIMENT = common.Experiment(
     head=RidgeClassifier(),
     multiples=common.WIDE_MULTIPLES,
     widths=(100, 200, 500, 1000),
-    random_widths=(100, 500, 1000, 4000),
-    quick_random_widths=(100, 500),
+    baseline_widths=(100, 500, 1000, 4000),
+    quick_baseline_widths=(100, 500),
     quick_rows=3000,
     seeded=False,
 )

@@ -27,8 +27,8 @@ EXPERIMENT = common.Experiment(
     multiples=common.NARROW_MULTIPLES[:-3],
     widths=(50, 100, 200, 500),
     quick_widths=(50,),
-    random_widths=(100, 200, 500, 1000, 2000),
-    quick_random_widths=(100,),
+    baseline_widths=(100, 200, 500, 1000, 2000),
+    quick_baseline_widths=(100,),
 )
 
 

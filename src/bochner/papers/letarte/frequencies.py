@@ -8,11 +8,9 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
-from bochner.linear import SquaredHingeClassifier
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.letarte import common, svm
 from bochner.papers.study import Request, Runner, Version, grid
@@ -40,7 +38,7 @@ def collect(request: Request, run: Runner) -> list[Result]:
     gammas = svm.choose_gamma(request, run)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
     max_train = common.training_rows(request, MAX_TRAIN)
-    variants = [{"candidates": candidates}]
+    variants = [{"candidates": candidates, "solver": common.OPTIMUM}]
     return run(grid("frequencies", request, columns, max_train, gammas, variants))
 
 
@@ -50,17 +48,9 @@ def measure(cell: Cell) -> Result:
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
     start = time.perf_counter()
-    tuned = common.tune(_maps(cell, split), split, cell.setting("gamma"), squared_hinge_path)
+    tuned = common.tune(_maps(cell, split), split, cell.setting("gamma"), common.path_of(cell))
     details = {POSTERIORS[cell.method][1]: tuned.strength} if cell.method in POSTERIORS else None
     return common.as_result(cell, split, tuned, start, details=details)
-
-
-def squared_hinge_path(features: Any, y: NDArray[np.int64]) -> Iterator[SquaredHingeClassifier]:
-    """The same squared hinge as LIBLINEAR's, with an intercept that is not penalised.
-
-    Fast also with very many columns.
-    """
-    return SquaredHingeClassifier().path(features, y, common.PENALTIES)
 
 
 def _maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
@@ -111,8 +101,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             f"N = {', '.join(map(str, candidates))} candidates (paper: {CANDIDATES}), drawn from"
             f" with replacement. Chosen on validation rows for each D: C, {strengths} (rho as"
             " a multiple of N).",
-            "gamma chosen by the SVM on the authors' split. The linear model is the squared"
-            " hinge at its optimum, with an intercept that is not penalised.",
+            f"gamma chosen by the SVM on the authors' split. {common.solver_text(common.OPTIMUM)}",
             "The text of the paper does not say which datasets are in which figure: Figure 3"
             " has three, Figure 5 the others.",
             *common.cut_lines(results),
@@ -143,8 +132,9 @@ def _task_section(groups: Groups, task: str) -> Section:
     ]
     curves = groups.curves(task, error_percent)
     curves += groups.curves(task, train_percent, suffix=", train")
+    heading = groups.heading(task, "split")
     return Section(
-        task, tuple(rows), chart=chart("frequencies", "error in percent", curves, log_x=True)
+        heading, tuple(rows), chart=chart("frequencies", "error in percent", curves, log_x=True)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from bochner.fourier.features import FourierFeatures
@@ -39,7 +39,15 @@ def collect(request: Request, run: Runner) -> list[Result]:
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
     max_train = common.training_rows(request, TRAIN_ROWS)
-    return run(grid("mnist49", request, columns, max_train, variants=[{"gamma": GAMMA}]))
+    return run(
+        grid(
+            "mnist49",
+            request,
+            columns,
+            max_train,
+            variants=[{"gamma": GAMMA, "solver": common.OPTIMUM}],
+        )
+    )
 
 
 def measure(cell: Cell) -> Result:
@@ -48,8 +56,7 @@ def measure(cell: Cell) -> Result:
     start = time.perf_counter()
     maps = list(_fitted_maps(cell, split))
     fit = time.perf_counter() - start
-    path = partial(common.liblinear_path, seed=cell.seed)
-    tuned = common.tune(maps, split, cell.setting("gamma"), path)
+    tuned = common.tune(maps, split, cell.setting("gamma"), common.path_of(cell))
     return common.as_result(cell, split, tuned, start, fit)
 
 

@@ -140,9 +140,7 @@ def picture(results: Sequence[Result]) -> Figure:
         feature_map = common.landmark_map(cell, LANDMARKS, FREQUENCIES)
         feature_map.fit(split.X_train, split.y_train)
         features = feature_map.transform(split.X_train)
-        (model,) = common.liblinear_path(
-            features, split.y_train, seed=cell.seed, penalties=[result.details["C"]]
-        )
+        (model,) = common.linear_path(features, split.y_train, penalties=[result.details["C"]])
         title = f"{cell.method}\n{error_percent(result):.1f} % wrong"
         rows.append(Similarities(title, feature_map, model))
     return similarity_maps(rows, split.X_train, split.y_train)

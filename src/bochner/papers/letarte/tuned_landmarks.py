@@ -1,0 +1,152 @@
+"""Landmarks with frequencies of their own, D and beta chosen on validation rows as in the paper.
+
+A landmark has a set of frequencies, of which the first D are used: as random as D drawn anew. So
+the similarities for every D and beta come from the same waves, in one pass over the rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from bochner import engine
+from bochner.engine.places import float_dtype
+from bochner.fourier.bandwidth import resolve_kernel
+from bochner.fourier.candidates import Candidates
+from bochner.fourier.own_sets import OwnSets
+from bochner.fourier.placement import place_landmarks
+from bochner.fourier.posterior import gibbs_posterior
+from bochner.papers.letarte import common
+from bochner.records.cells import Cell, Result
+from bochner.targets import Target
+
+Setting = tuple[int, float]  # D and beta
+FREQUENCIES: tuple[int, ...] = (8, 16, 32, 64, 128)
+BETAS = tuple(float(f"1e{k}") for k in range(-3, 4))
+
+PB, PB_D_TUNED, PB_BETA_TUNED, OWN = "PB", "PB beta=1", "PB D=64", "own"
+# The columns, and which settings each chooses from; `OWN` is what we do without a choice.
+COLUMNS: dict[str, Callable[[int, float], bool]] = {
+    PB: lambda D, beta: True,
+    PB_D_TUNED: lambda D, beta: beta == common.LANDMARK_BETA,
+    PB_BETA_TUNED: lambda D, beta: D == common.LANDMARK_FREQUENCIES,
+    OWN: lambda D, beta: (D, beta) == (common.LANDMARK_FREQUENCIES, common.LANDMARK_BETA),
+}
+
+
+@dataclass(frozen=True)
+class LandmarkFamily:
+    """Landmarks as :class:`~bochner.LandmarkSimilarities` places them, for every D and beta."""
+
+    sets: OwnSets
+
+    @classmethod
+    def fit(
+        cls, X: Any, y: NDArray[Any], share: float, gamma: float, seed: int, most: int = 128
+    ) -> LandmarkFamily:
+        """Place the landmarks and compute the losses of their frequencies, `most` for each."""
+        random_state, target = RandomState(seed), Target.of(y)
+        kernel = resolve_kernel("gaussian", gamma, X, random_state)
+        count = int(np.ceil(share * len(y)))
+        with warnings.catch_warnings():
+            # Of Internet Ads many rows are the same: fewer distinct centroids than asked for.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            landmarks = place_landmarks("kmeans", X, y, target, count, random_state)
+        n_candidates, d = most * landmarks.points.shape[0], X.shape[1]
+        draw = int(random_state.randint(2**31 - 1))
+        candidates = Candidates(kernel, n_candidates, d, draw, multiple=most)
+        return cls(OwnSets.of_rows(candidates, X, y, target, landmarks))
+
+    def similarities(
+        self, parts: Sequence[Any], settings: Sequence[Setting]
+    ) -> list[NDArray[Any]]:
+        """For parts of the rows, each of shape (settings, rows, landmarks).
+
+        The frequencies, which take long to draw in many dimensions, are drawn once for all parts.
+        """
+        sets, size = self.sets, self.sets.candidates.multiple
+        coefficients = np.zeros((*sets.losses.shape, len(settings)), np.complex128)
+        for k, (D, beta) in enumerate(settings):
+            posterior = gibbs_posterior(sets.losses[:, :D], beta, sets.n_rows)
+            coefficients[:, :D, k] = posterior * sets.waves[:, :D]
+        dtype = float_dtype(parts[0])
+        found = [np.empty((len(settings), X.shape[0], len(coefficients)), dtype) for X in parts]
+        for block, W in sets.candidates.blocks(dtype):
+            for first in range(0, W.shape[1], size):
+                landmark = (block.start + first) // size
+                own = W[:, first : first + size]
+                for X, into in zip(parts, found, strict=True):
+                    into[:, :, landmark] = engine.mixed_waves(X, own, coefficients[landmark]).T
+        return found
+
+
+def tried(cell: Cell) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """D and beta to choose from; in a quick version every second one."""
+    some = slice(1, None, 2) if cell.setting("coarse") else slice(None)
+    return FREQUENCIES[some], BETAS[some]
+
+
+def measure_tuned(cell: Cell, split: common.Split, share: float) -> Result:
+    """The error of every column, all from one family; the score is that of `PB`."""
+    start, gamma = time.perf_counter(), cell.setting("gamma")
+    frequencies, betas = tried(cell)
+    rows = split.X_train, split.y_train
+    family = LandmarkFamily.fit(*rows, share, gamma, cell.seed, max(frequencies))
+    fit = time.perf_counter() - start
+    best = _best(family, split, list(product(frequencies, betas)), common.path_of(cell))
+    (test,) = family.similarities([split.X_test], [choice.setting for choice in best.values()])
+    details: dict[str, float] = {}
+    for (column, choice), features in zip(best.items(), test, strict=True):
+        wrong = common.wrong(choice.model.predict(features), split.y_test)
+        details |= {f"{column} error": wrong}
+        details |= {f"{column} D": choice.setting[0], f"{column} beta": choice.setting[1]}
+    choice, wrong = best[PB], details[f"{PB} error"]
+    tuned = common.Tuned(gamma, choice.model.C, choice.valid_error, wrong, choice.train_error)
+    return common.as_result(cell, split, tuned, start, fit, details)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    valid_error: float
+    train_error: float
+    setting: Setting
+    model: Any
+
+
+def _best(
+    family: LandmarkFamily, split: common.Split, settings: list[Setting], path: Any
+) -> dict[str, _Choice]:
+    """For each column the first of the models that err least on the validation rows."""
+    best: dict[str, _Choice] = {}
+    training, validation = family.similarities([split.X_train, split.X_valid], settings)
+    for setting, features, valid in zip(settings, training, validation, strict=True):
+        columns = [name for name, is_open in COLUMNS.items() if is_open(*setting)]
+        for model in path(features, split.y_train):
+            error = common.wrong(model.predict(valid), split.y_valid)
+            better = [
+                name for name in columns if name not in best or error < best[name].valid_error
+            ]
+            if better:
+                train_error = common.wrong(model.predict(features), split.y_train)
+                best |= dict.fromkeys(better, _Choice(error, train_error, setting, model))
+    return best
+
+
+def by_column(results: Sequence[Result]) -> Iterator[Result]:
+    """Results of one method each: those of families become one for each column."""
+    for result in results:
+        if result.cell.method != PB:
+            yield result
+            continue
+        for column in COLUMNS:
+            cell, error = replace(result.cell, method=column), result.details[f"{column} error"]
+            yield replace(result, cell=cell, score=1 - error)
