@@ -234,16 +234,19 @@ class LinearHead(BaseEstimator):
                 f"C must be a finite number greater than 0 or 'auto', got {self.C!r}."
             )
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> tuple[Any, Any, Any]:
         self._check_C()
         if is_device(X):
             y = to_numpy(y)
-            validate_data(self, X, skip_check_array=True)
+            validate_data(self, X, reset=reset, skip_check_array=True)
         else:
             X, y = validate_data(
                 self,
                 X,
                 y,
+                reset=reset,
                 dtype=[np.float64, np.float32],
                 multi_output=isinstance(self, MultiOutputMixin),
                 y_numeric=isinstance(self, RegressorMixin),
