@@ -159,17 +159,19 @@ def whole_numbers(option: str, text: str, what: str = "") -> list[int]:
     return list(dict.fromkeys(map(int, parts)))
 
 
-def check_device(device: str) -> None:
+def check_device(device: str) -> Any:
     """Give up unless the computation can run there: cpu, or a device of PyTorch."""
     if device == "cpu":
-        return
+        return device
     try:
+        import array_api_compat  # noqa: F401
         import torch
 
         torch.zeros(1, device=device)
-    except ModuleNotFoundError:
-        fail(f"--device {device} needs PyTorch: pip install 'bochner[gpu]'")
-    except (RuntimeError, AssertionError) as error:
+        return device
+    except ModuleNotFoundError as error:
+        fail(f"--device {device} needs {error.name}: pip install 'bochner[gpu]'")
+    except (RuntimeError, AssertionError) as error:  # no such device, or PyTorch without CUDA
         fail(f"--device {device} cannot be used: {str(error).splitlines()[0]}")
 
 

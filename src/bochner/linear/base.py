@@ -227,6 +227,11 @@ class LinearHead(BaseEstimator):
         self.coef_, self.intercept_ = cast(coefficients.T, dtype), cast(intercepts, dtype)
         return self
 
+    def to_host(self) -> Self:
+        """Coefficients that a fit has left on a device brought to the host."""
+        self.coef_, self.intercept_ = to_numpy(self.coef_), to_numpy(self.intercept_)
+        return self
+
     def _check_C(self) -> None:
         C: Any = self.C
         if C != "auto" and not (isinstance(C, Real) and 0 < float(C) < np.inf):

@@ -21,7 +21,7 @@ from bochner.engine.places import is_dask, is_dask_table, is_device, table_as_ar
 from bochner.engine.rowwise import reduce_rows, with_known_lengths
 from bochner.engine.summaries import rows_at
 
-_HEIGHT, _DEVICE_HEIGHT = 2**12, 2**15
+HEIGHT, DEVICE_HEIGHT = 2**12, 2**15  # rows whose features are made at a time
 
 
 @runtime_checkable
@@ -97,7 +97,7 @@ class ArrayBlocks:
 
 def block_height(X: Any) -> int:
     """Rows whose features are made at a time; more on a device, which waits for each call."""
-    return _DEVICE_HEIGHT if is_device(X) else _HEIGHT
+    return DEVICE_HEIGHT if is_device(X) else HEIGHT
 
 
 def unchanged(X: Any) -> Any:

@@ -24,6 +24,7 @@ from bochner.data.images import Shape
 from bochner.data.labels import known_classes, known_numbers
 from bochner.data.tables import Expected, Table, stream_file, take_rows
 from bochner.engine.rowwise import merge_tree
+from bochner.engine.transfer import staged
 from bochner.linear.base import LinearHead
 from bochner.linear.blocks import IteratedBlocks
 from bochner.models.cluster import Cluster
@@ -133,6 +134,7 @@ class RowStream:
     reader: RowReader
     watch: Callable[[int], None] = lambda n_rows: None  # told how many rows a pass has read
     cluster: Cluster | None = None
+    device: Any = "cpu"  # of the blocks; on a cluster they stay with the workers
     count: RowCount = field(default_factory=RowCount)
 
     @classmethod
@@ -141,12 +143,14 @@ class RowStream:
         table: Table,
         watch: Callable[[int], None] = lambda n_rows: None,
         cluster: Cluster | None = None,
+        device: Any = "cpu",
     ) -> RowStream:
         """All rows of the files that a table is a sample of."""
         schema = Schema.of(table.X, pixels=table.image_shape is not None)
         expected = expected_rows(schema, table.target, table.image_shape)
         classes = np.unique(table.y) if table.task == "classification" else None
-        return cls(table.files, RowReader(schema, expected, classes, None), watch, cluster)
+        reader = RowReader(schema, expected, classes, None)
+        return cls(table.files, reader, watch, cluster, device)
 
     def prepared_by(self, prepare: Any) -> RowStream:
         """The same rows after a fitted preparation."""
@@ -160,7 +164,8 @@ class RowStream:
     ) -> Any:
         """``function(X, y, **shared)`` of every block, merged into one result."""
         if self.cluster is None:
-            return IteratedBlocks(self._blocks()).reduce(function, shared, merge)
+            blocks = staged(self._blocks(), self.device)
+            return IteratedBlocks(blocks).reduce(function, shared, merge)
         total, self.count = self.cluster.compute(self._on_cluster(function, shared or {}, merge))
         if total is None:
             raise TableError("none of the files has rows with a target any more.")
