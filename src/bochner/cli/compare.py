@@ -343,7 +343,11 @@ def _folder_name(data: str, target: str | None) -> str:
     """A folder for each question: the file, what it is unless CSV, and the target if given."""
     from bochner.data.bundled import BUNDLED
     from bochner.data.formats import result_name
+    from bochner.data.sources import find_source
 
-    name = data if data in BUNDLED else result_name(Path(data), taken=BUNDLED)
+    name = data
+    if data not in BUNDLED:
+        found = find_source(data)
+        name = found.label if found.several else result_name(Path(data), taken=BUNDLED)
     name = f"{name}-{target}" if target else name
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "data"

@@ -16,7 +16,7 @@ from bochner.linear.normal_equations import NormalEquations
 _RIDGES = tuple(float(10.0**k) for k in range(0, -9, -1))  # alpha for each row
 
 
-def _ridge_sums(
+def ridge_sums(
     X: Any,
     y: Any,
     weights: Any = None,
@@ -24,6 +24,7 @@ def _ridge_sums(
     function: Callable[[Any], Any],
     targets: TargetColumns,
 ) -> NormalEquations:
+    """The sums of a block."""
     columns, weights = targets(y, weights)
     return NormalEquations.from_map(function, X, columns, weights)
 
@@ -32,7 +33,7 @@ def _add_up(
     blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
 ) -> NormalEquations:
     shared = {"function": function, "targets": targets}
-    equations: NormalEquations = blocks.reduce(_ridge_sums, shared)
+    equations: NormalEquations = blocks.reduce(ridge_sums, shared)
     if not equations.weight > 0:
         raise ValueError("sample_weight must be positive for at least one row.")
     if not all(np.isfinite(to_numpy(A)).all() for A in (equations.gram, equations.moments)):
