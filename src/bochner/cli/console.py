@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -163,16 +164,16 @@ def check_device(device: str) -> Any:
     """Give up unless the computation can run there: cpu, or a device of PyTorch."""
     if device == "cpu":
         return device
-    try:
-        import array_api_compat  # noqa: F401
-        import torch
+    for package in ("torch", "array_api_compat"):
+        if find_spec(package) is None:
+            fail(f"--device {device} needs {package}: pip install 'bochner[gpu]'")
+    import torch
 
+    try:
         torch.zeros(1, device=device)
-        return device
-    except ModuleNotFoundError as error:
-        fail(f"--device {device} needs {error.name}: pip install 'bochner[gpu]'")
     except (RuntimeError, AssertionError) as error:  # no such device, or PyTorch without CUDA
         fail(f"--device {device} cannot be used: {str(error).splitlines()[0]}")
+    return device
 
 
 def check_free(path: Path, force: bool) -> None:

@@ -208,7 +208,7 @@ class RidgeClassifier(RidgeHead, LinearClassifierHead):
         self.C, self.class_weight = C, class_weight
         self.validation_fraction, self.random_state = validation_fraction, random_state
 
-    @available_if(penalty_is_given)
+    @available_if(penalty_is_given)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Fit to these rows and to those of earlier calls together: sums of them are kept.
 
@@ -323,7 +323,7 @@ class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
         """
         return self._decisions(X)
 
-    @available_if(penalty_is_given)
+    @available_if(penalty_is_given)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to these rows and to those of earlier calls together: sums of them are kept.
 

@@ -171,8 +171,8 @@ class HingePasses:
     def _sums(self, start: Float | None, step: Float | None) -> HingeSums:
         shared = {**self._shared, "start": start, "step": step}
         found: HingeSums = self._blocks.reduce(hinge_sums, shared)
-        arrays = (to_numpy(A) for A in (found.losses, found.pull, found.gram))
-        sums = HingeSums(found.n, *arrays, found.epsilon)
+        losses, pull, gram = (to_numpy(A) for A in (found.losses, found.pull, found.gram))
+        sums = HingeSums(found.n, losses, pull, gram, found.epsilon)
         if not (np.isfinite(sums.losses).all() and np.isfinite(sums.pull).all()):
             raise ValueError("the features of the squared-hinge classifier are not finite.")
         return sums
