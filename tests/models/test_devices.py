@@ -1,16 +1,26 @@
 """Models fitted and used on a device, for which PyTorch on the CPU stands in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 
+from bochner import GradientMetric, KernelClassifier
+from bochner.base import CheckedRows
 from bochner.data.formats import base
 from bochner.data.tables import read_table
 from bochner.linear import SquaredHingeClassifier
+from bochner.linear.scoring import choose_measure
+from bochner.models import problem
 from bochner.models.devices import BatchPredictor
 from bochner.models.files import load_model, save_model
+from bochner.models.methods import METHODS
 from bochner.models.pipelines import make_model
+from bochner.models.problem import Problem
 from bochner.models.schema import Schema
+from bochner.models.selection import learn, learn_whole
 from bochner.models.streaming import RowStream
 from bochner.models.training import train, train_kernel_model
 
@@ -75,6 +85,36 @@ def test_a_pass_of_the_squared_hinge_on_a_device(rng):
     expected = SquaredHingeClassifier(C=2.0).fit_blocks([(X, y, weights)])
     head = SquaredHingeClassifier(C=2.0).fit_blocks([(torch.as_tensor(X), y, weights)])
     np.testing.assert_allclose(head.coef_, expected.coef_, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_models_of_a_comparison(whole, monkeypatch):
+    """A map with its head after a metric, and a whole model: rows arrive there as tensors."""
+    X, y = load_iris(return_X_y=True)
+    measure = choose_measure(y, "classification", "accuracy")
+    there = Problem(X, y, "classification", measure, gamma=0.3, device=THERE)
+    seen, validate = [], CheckedRows._validate_rows
+    monkeypatch.setattr(
+        CheckedRows,
+        "_validate_rows",
+        lambda self, X, **options: seen.append(type(X)) or validate(self, X, **options),
+    )
+    if whole:
+        model = learn_whole(replace(METHODS["KernelClassifier"], whole=small_model), X, there)
+    else:
+        monkeypatch.setattr(problem, "make_metric", quick_metric)
+        model = learn("FourierFeatures", 20, replace(there, metric="diagonal"))
+        assert isinstance(model.head.coef_, np.ndarray)
+    assert np.mean(model.predict(X) == y) > 0.9
+    assert set(seen) == {torch.Tensor}
+
+
+def small_model(**given):
+    return KernelClassifier(10, random_state=0, **QUICK)
+
+
+def quick_metric(mode, task, random_state):
+    return GradientMetric(mode, n_frequencies=20, n_rounds=1, target=task, random_state=0)
 
 
 def test_what_runs_on_the_host_only():

@@ -9,7 +9,7 @@ from bochner import NystroemFeatures
 from bochner.engine import summaries
 from bochner.linear import RidgeRegressor
 
-COLUMNS, FEW, MANY = 40, 8_000, 24_000
+COLUMNS, FEW, MANY = 80, 4_000, 12_000
 
 
 def on_disk(path, n):
