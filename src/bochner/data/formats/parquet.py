@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -97,10 +98,21 @@ def _open(path: Path) -> Any:
     return parquet.ParquetFile(path, pre_buffer=False)
 
 
+@contextmanager
+def _released() -> Iterator[None]:
+    """Gives back what pyarrow keeps for the next file: as much as several pieces."""
+    from pyarrow import default_memory_pool
+
+    try:
+        yield
+    finally:
+        default_memory_pool().release_unused()
+
+
 def _frames(path: Path, groups: Part = None) -> Iterator[Any]:
     import pandas as pd
 
-    with reading(path), _open(path) as file:
+    with reading(path), _open(path) as file, _released():
         from pyarrow import float64, types
 
         most = chunk_rows(len(file.schema_arrow.names))
