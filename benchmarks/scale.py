@@ -5,7 +5,8 @@ Rows of 20 columns are written to eight Parquet files in a temporary folder, by 
 arguments leave out the others. Every line is a process of its own: least squares in one pass, the
 squared hinge loss in a pass for each Newton step, one epoch of scikit-learn's ``SGDClassifier`` on
 blocks of ``RBFSampler``, and where it is installed LightGBM, 100 trees, on all rows in memory;
-all from the same files through the same reader and preparation.
+all from the same files through the same reader and preparation. ``--device cuda`` measures
+something else: see :mod:`benchmarks.scale_device`.
 """
 
 from __future__ import annotations
@@ -154,6 +155,11 @@ def scale(sizes: list[int], names: list[str]) -> None:
 
 def main(arguments: list[str]) -> None:
     """Measure the numbers of rows, and the models, that were given, or all."""
+    if arguments[:1] == ["--device"]:
+        from benchmarks import scale_device
+
+        scale_device.main(arguments[2:], *arguments[1:2])
+        return
     names = [name for name in arguments if name in NAMES]
     sizes = [int(float(text)) for text in arguments if text not in NAMES]
     installed = [name for name in NAMES if name != "lightgbm" or find_spec(name)]

@@ -429,6 +429,8 @@ def test_every_question_has_its_folder(compare, tmp_path):
     rows = "".join(f"{i % 7},{i % 3},{i % 2}\n" for i in range(80))
     (tmp_path / "rows.csv").write_text("a,b,y\n" + rows)
     (tmp_path / "iris.csv").write_text("a,b,y\n" + rows)
+    (tmp_path / "many").mkdir()
+    (tmp_path / "many" / "part-0.csv").write_text("a,b,y\n" + rows)
     lines = "".join(f"{i % 2} 1:{i % 7} 2:{i % 3}\n" for i in range(80))
     for name in ("rows.svm", "rows.libsvm"):
         (tmp_path / name).write_text(lines)
@@ -440,6 +442,7 @@ def test_every_question_has_its_folder(compare, tmp_path):
         (["rows.libsvm"], "rows-libsvm"),
         (["iris"], "iris"),
         (["iris.csv"], "iris-csv"),
+        (["many/*.csv", "--target", "y"], "many-y"),
     ):
         assert not (tmp_path / "bochner-results" / folder).exists()
         result = compare(*arguments, "--method", "RBFSampler", *QUICK)

@@ -141,3 +141,24 @@ def test_arrays_and_sparse_rows(tmp_path, rng):
 def test_nothing_that_matches(tmp_path):
     with pytest.raises(TableError, match="no file that matches"):
         find_source(f"{tmp_path}/*.csv")
+
+
+@pytest.mark.parametrize(
+    ("source", "label"),
+    [
+        ("data", "data"),
+        ("data/*.csv", "data"),
+        ("data/part-[0-9]*.csv", "data-part"),
+        ("data/2020*x.csv", "data-2020-x"),
+        ("*/part*.csv", "iris-part"),
+        (".", "iris-files"),
+    ],
+)
+def test_several_files_have_one_label(tmp_path, monkeypatch, source, label):
+    """That of the folder, and what a pattern says; never the name of a dataset."""
+    folder = tmp_path / "iris"
+    (folder / "data").mkdir(parents=True)
+    for name in ("data/part-1.csv", "data/2020-x.csv", "rows.csv"):
+        (folder / name).write_text("a,y\n1,2\n")
+    monkeypatch.chdir(folder)
+    assert find_source(source).label == label

@@ -1,6 +1,9 @@
 """Dask clusters on this machine, for tests."""
 
+import os
 import socket
+import threading
+import time
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -32,3 +35,18 @@ def _address_beside(taken):
         taken.bind(("", 8787))
         taken.listen()
     return ":0"
+
+
+def slow(block, seconds):
+    """A block after a while: the time is for a worker to die in."""
+    time.sleep(seconds)
+    return block
+
+
+def kill_soon(client):
+    """Kills one of two workers in a moment; the timer is given back."""
+    client.wait_for_workers(2)
+    victim = next(iter(client.run(os.getpid).values()))
+    killer = threading.Timer(0.3, os.kill, (victim, 9))
+    killer.start()
+    return killer

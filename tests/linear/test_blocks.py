@@ -1,5 +1,6 @@
 """Heads on blocks of rows: the same coefficients as from one array, wherever the blocks are."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -186,3 +187,43 @@ def test_memory_does_not_grow_with_the_rows(name):
     given = {"classes": [0, 1]} if hasattr(head, "class_weight") else {}
     head.fit_blocks([(X, y)], phi.transform, **given)  # compiles
     assert peak(8) < 1.1 * peak(2)
+
+
+@pytest.mark.parametrize("name", ["ridge", "ridge of numbers"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_rows_in_parts_give_the_coefficients_of_all(name, n_classes):
+    X, y, weights = problem(n_classes=n_classes)
+    whole, head = clone(HEADS[name]).fit(X, y, weights), clone(HEADS[name]).fit(X[:99], y[:99])
+    for rows, labels, scale in cut(X, y, weights, heights=(251, 1, 348)):
+        first = {"classes": np.arange(n_classes)} if name == "ridge" and len(rows) == 251 else {}
+        head.partial_fit(rows, labels, sample_weight=scale, **first)
+    assert_same(head, whole, rtol=1e-10)
+    copied = pickle.loads(pickle.dumps(head)).partial_fit(X, y)
+    twice = np.tile(X, (2, 1)), np.tile(y, 2), np.concatenate([weights, np.ones(600)])
+    assert_same(copied, clone(HEADS[name]).fit(*twice), 1e-10)
+    assert_same(head.fit(X[:99], y[:99]).partial_fit(X, y), clone(head).fit(X, y), 1e-10)
+
+
+def test_parts_of_dask_arrays_and_of_several_targets():
+    da = pytest.importorskip("dask.array")
+    X, _, _ = problem()
+    Y = X[:, :2] + 1
+    head = RidgeRegressor(C=3.0).partial_fit(da.from_array(X[:400], chunks=(150, 12)), Y[:400])
+    assert_same(head.partial_fit(X[400:], Y[400:]), RidgeRegressor(C=3.0).fit(X, Y), 1e-10)
+
+
+def test_parts_that_are_refused():
+    X, y, _ = problem(n_classes=3)
+    head = RidgeClassifier().partial_fit(X[y < 2], y[y < 2])
+    before = head.coef_.copy()
+    with pytest.raises(ValueError, match="class 2, which is not among"):
+        head.partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"classes are \[0, 1\] since the first call"):
+        head.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="has 3 features, but RidgeClassifier is expecting 12"):
+        head.partial_fit(X[:, :3], y)
+    np.testing.assert_array_equal(head.coef_, before)
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        RidgeClassifier(class_weight="balanced").partial_fit(X, y)
+    with pytest.raises(AttributeError, match="partial_fit"):
+        RidgeRegressor(C="auto").partial_fit(X, y)

@@ -1,6 +1,8 @@
 """Models fitted to all rows of their files: what one array in memory would have given."""
 
+import dataclasses
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -8,8 +10,8 @@ import pytest
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.data.formats import base
-from bochner.data.tables import TableError, read_table
-from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
+from bochner.data.tables import TableError, file_parts, read_table
+from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier, ridge_head
 from bochner.linear.blocks import label_counts
 from bochner.models.cluster import ClusterError, connected
 from bochner.models.files import Model
@@ -166,6 +168,43 @@ def test_a_cluster_adds_up_the_same(folder):
         path.write_bytes(path.read_bytes()[:1000])
         with pytest.raises(TableError, match=r"part-2\.parquet cannot be read"):
             there.reduce(label_count)
+
+
+class Threads:
+    """The scheduler of dask that is there without a cluster."""
+
+    def compute(self, delayed):
+        return delayed.compute(scheduler="threads", num_workers=2)
+
+
+def test_one_large_file_is_many_tasks(folder, tmp_path, monkeypatch):
+    """Row groups of Parquet; each task reads no others, and holds a piece of them at a time."""
+    pytest.importorskip("dask")
+    table = sample(folder, "buys")
+    whole = tmp_path / "one"
+    whole.mkdir()
+    rows = pd.concat([pd.read_parquet(path) for path in table.files])
+    rows.to_parquet(whole / "all.parquet", row_group_size=50)
+    table = dataclasses.replace(table, files=(whole / "all.parquet",))
+    assert file_parts(table.files[0]) == [(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)]
+    expected = RidgeClassifier(3.0).fit_blocks(stream_of(table), classes=["no", "yes"])
+    heights, threads = [], set()
+
+    def ridge_sums(*given, **shared):
+        heights.append(given[0].shape[0])
+        threads.add(threading.get_ident())
+        time.sleep(0.02)
+        return add_up(*given, **shared)
+
+    add_up = ridge_head.ridge_sums
+    monkeypatch.setattr(ridge_head, "ridge_sums", ridge_sums)
+    stream = stream_of(table)
+    stream.cluster = Threads()
+    head = RidgeClassifier(3.0).fit_blocks(stream, classes=["no", "yes"])
+    np.testing.assert_allclose(head.coef_, expected.coef_, rtol=1e-8, atol=1e-12)
+    assert (stream.count.n_read, stream.count.n_used) == (600, 588)
+    assert max(heights) <= 40
+    assert len(threads) == 2
 
 
 def test_a_scheduler_that_goes_away(folder):

@@ -32,6 +32,7 @@ from bochner.cli.console import (
     write_page,
 )
 from bochner.cli.options import (
+    Device,
     Gamma,
     ImageShape,
     MaxRows,
@@ -86,9 +87,7 @@ def compare(
             "tried with twice its columns, as long as that is better.",
         ),
     ] = None,
-    device: Annotated[
-        str, typer.Option(help="cpu, or cuda (needs PyTorch): where the maps work.")
-    ] = "cpu",
+    device: Device = "cpu",
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Processes, one thread each. [default: one per core]"),
@@ -117,9 +116,9 @@ def compare(
 
         columns = _even_widths(widths)
         check_positive("--gamma", gamma)
-        check_device(device)
+        where = check_device(device)
         mode = metric_mode(metric)
-        setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, device, mode)
+        setup = _setup(data, target, task, max_rows, image_shape, measure, gamma, where, mode)
         check_memory("--widths", columns, setup.table, jobs or 1)
         chosen = _methods(methods, all_methods, setup.table)
         cells, left_out = plan_cells(setup, chosen, columns, seeds)
@@ -284,7 +283,7 @@ def _setup(
     image_shape: str | None,
     measure: str,
     gamma: float | None,
-    device: str,
+    device: Any,
     metric: str | None,
 ) -> Setup:
     from bochner.compare.plan import Setup
@@ -344,7 +343,11 @@ def _folder_name(data: str, target: str | None) -> str:
     """A folder for each question: the file, what it is unless CSV, and the target if given."""
     from bochner.data.bundled import BUNDLED
     from bochner.data.formats import result_name
+    from bochner.data.sources import find_source
 
-    name = data if data in BUNDLED else result_name(Path(data), taken=BUNDLED)
+    name = data
+    if data not in BUNDLED:
+        found = find_source(data)
+        name = found.label if found.several else result_name(Path(data), taken=BUNDLED)
     name = f"{name}-{target}" if target else name
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "data"

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -159,18 +160,20 @@ def whole_numbers(option: str, text: str, what: str = "") -> list[int]:
     return list(dict.fromkeys(map(int, parts)))
 
 
-def check_device(device: str) -> None:
+def check_device(device: str) -> Any:
     """Give up unless the computation can run there: cpu, or a device of PyTorch."""
     if device == "cpu":
-        return
-    try:
-        import torch
+        return device
+    for package in ("torch", "array_api_compat"):
+        if find_spec(package) is None:
+            fail(f"--device {device} needs {package}: pip install 'bochner[gpu]'")
+    import torch
 
+    try:
         torch.zeros(1, device=device)
-    except ModuleNotFoundError:
-        fail(f"--device {device} needs PyTorch: pip install 'bochner[gpu]'")
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError) as error:  # no such device, or PyTorch without CUDA
         fail(f"--device {device} cannot be used: {str(error).splitlines()[0]}")
+    return device
 
 
 def check_free(path: Path, force: bool) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bochner.cli.console import (
+    check_device,
     check_free,
     check_memory,
     check_positive,
@@ -27,6 +28,7 @@ from bochner.cli.console import (
 )
 from bochner.cli.options import (
     ClusterAddress,
+    Device,
     Force,
     Gamma,
     ImageShape,
@@ -95,6 +97,7 @@ def fit(
     ] = None,
     skip_bad_files: SkipBadFiles = False,
     cluster: ClusterAddress = None,
+    device: Device = "cpu",
     output: Annotated[
         Path, typer.Option(help="The model file to write; - is standard output.")
     ] = Path("model.skops"),
@@ -128,7 +131,9 @@ def fit(
 
         mode = metric_mode(metric or ("auto" if method is None else "none"))
         given: dict[str, Any] = {"width": columns, "measure": measure, "random_state": seed}
-        given["metric"] = mode
+        given |= {"metric": mode, "device": check_device(device)}
+        if cluster is not None and device != "cpu":
+            fail("--device is for this machine: leave out one of --device and --cluster")
         if method is None:
             given |= {**kernel_choices(kernel, scaling), "time_budget": time_budget}
             given["width"] = width
@@ -139,7 +144,7 @@ def fit(
         with console.status("Reading"):
             table = read_table(data, target, task, most, seed, shape, skip_bad_files)
         check_memory("--width", [columns], table, blocks=method is None)
-        _check_data(table, method, columns, mode, onnx is not None)
+        _check_data(table, method, columns, given, onnx is not None)
         is_whole = max_rows is not None or table.n_drawn_from is None
         if cluster is not None and is_whole:
             fail(f"--cluster is for more than {_SAMPLE} rows, and without --max-rows")
@@ -178,21 +183,21 @@ def _find(method: str, metric: str | None) -> str:
 
 
 def _check_data(
-    table: Table, method: str | None, width: int, metric: str | None, onnx: bool
+    table: Table, method: str | None, width: int, given: Mapping[str, Any], onnx: bool
 ) -> None:
     """An error before training where there would be one after it."""
     from bochner.models.preparation import make_preparation
     from bochner.models.training import check_method
 
     if method is not None:
-        check_method(table, method, width)
+        check_method(table, method, width, given["device"])
     if onnx:
         from bochner.models.onnx.pipelines import check_convertible
         from bochner.models.pipelines import make_model
 
         model = make_preparation(table.X, table.image_shape)
         if method is not None:
-            known: dict[str, Any] = {"width": width, "gamma": 1.0, "metric": metric}
+            known: dict[str, Any] = {"width": width, "gamma": 1.0, "metric": given["metric"]}
             shape = table.image_shape
             model = make_model(method, table.X, table.y, table.task, image_shape=shape, **known)
         check_convertible(model)
@@ -213,7 +218,7 @@ def _train(
             title = "Choosing settings, then training on all rows"
             watch = stack.enter_context(row_progress(title, table.n_rows_in_file))
             there = None if cluster is None else stack.enter_context(connected(cluster))
-            given = {**given, "stream": RowStream.of(table, watch, there)}
+            given = {**given, "stream": RowStream.of(table, watch, there, given["device"])}
         if method is None:
             return train_kernel_model(table, **given)
         return train(table, method, **given)

@@ -66,6 +66,12 @@ ClusterAddress = Annotated[
         "and do the work, a file at a time.",
     ),
 ]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="cpu, or cuda (needs PyTorch): where features, metric and linear model are computed."
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bochner.cli.console import (
+    check_device,
     check_free,
     check_free_folder,
     console,
@@ -20,7 +21,7 @@ from bochner.cli.console import (
     score_text,
     warn,
 )
-from bochner.cli.options import ClusterAddress, Force, SkipBadFiles, data_help
+from bochner.cli.options import ClusterAddress, Device, Force, SkipBadFiles, data_help
 from bochner.records.files import is_stdout
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def predict(
     ] = False,
     skip_bad_files: SkipBadFiles = False,
     cluster: ClusterAddress = None,
+    device: Device = "cpu",
     force: Force = False,
 ) -> None:
     """Predict the rows of files with a model, and write the predictions."""
@@ -64,16 +66,20 @@ def predict(
         output, to_folder = _place(data, output)
         if not to_folder and (skip_bad_files or cluster):
             fail("--skip-bad-files and --cluster are for several files that go to a folder")
+        if cluster is not None and device != "cpu":
+            fail("--device is for this machine: leave out one of --device and --cluster")
+        where = check_device(device)
         (check_free_folder if to_folder else check_free)(output, force)
         loaded = _load(model)
         if to_folder:
-            summary = _predict_folder(loaded, data, output, extra, skip_bad_files, cluster)
+            options = {"skip_bad_files": skip_bad_files, "device": where}
+            summary = _predict_folder(loaded, data, output, extra, cluster, options)
         else:
             from bochner.models.prediction import predict_file
             from bochner.records.files import writing_whole
 
             with console.status("Predicting"), writing_whole(output) as file:
-                summary = predict_file(loaded, data, file, extra, output)
+                summary = predict_file(loaded, data, file, extra, output, where)
         _report(summary, output)
 
 
@@ -92,7 +98,12 @@ def _place(data: str, output: Path | None) -> tuple[Path, bool]:
 
 
 def _predict_folder(
-    model: Model, data: str, folder: Path, extra: Extra, skip_bad: bool, cluster: str | None
+    model: Model,
+    data: str,
+    folder: Path,
+    extra: Extra,
+    cluster: str | None,
+    options: dict[str, Any],
 ) -> PredictionSummary:
     from bochner.data.sources import find_source
     from bochner.models.cluster import connected
@@ -104,9 +115,7 @@ def _predict_folder(
         n_files = len(find_source(data).files)
         watch = stack.enter_context(row_progress("Predicting files", n_files))
         part = stack.enter_context(writing_folder(folder))
-        return predict_folder(
-            model, data, part, extra, skip_bad_files=skip_bad, watch=watch, cluster=there
-        )
+        return predict_folder(model, data, part, extra, watch=watch, cluster=there, **options)
 
 
 def _load(path: Path) -> Model:

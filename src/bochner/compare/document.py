@@ -163,7 +163,7 @@ def make_document(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": seconds,
         "versions": versions(),
-        "machine": machine(setup.device),
+        "machine": machine(str(setup.device)),
         "data": {
             "name": table.name,
             "rows": len(table.y),

@@ -40,7 +40,7 @@ class Setup:
     table: Table
     measure: Measure
     gamma: float | None = None
-    device: str = "cpu"
+    device: Any = "cpu"
     metric: str | None = None
 
 
@@ -145,7 +145,7 @@ def fingerprint(setup: Setup) -> str:
         "task": setup.table.task,
         "measure": setup.measure.name,
         "gamma": setup.gamma,
-        "device": setup.device,
+        "device": str(setup.device),
         "image_shape": setup.table.image_shape,
     }
     digest.update(json.dumps(settings, sort_keys=True).encode())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -33,6 +34,18 @@ class Source:
     name: str
     files: tuple[Path, ...]
     several: bool  # a folder or a pattern, also where it is of one file
+    pattern: str = ""  # what a pattern says of names, without their suffix
+
+    @property
+    def label(self) -> str:
+        """A name for what is measured on several files: the folder's, and what a pattern adds.
+
+        >>> Source("data", (), True, "2020-*").label, Source("data", (), True, "*").label
+        ('data-2020', 'data')
+        """
+        names = re.findall(r"[\w.-]*\w", re.sub(r"\[.*?\]", "*", self.pattern))
+        label = "-".join([self.name, *names])
+        return f"{label}-files" if label in BUNDLED else label
 
 
 def find_source(source: str | Path) -> Source:
@@ -74,8 +87,9 @@ def find_source(source: str | Path) -> Source:
         files = tuple(sorted(file for file in matches if file.is_file()))
         if not files:
             raise TableError(f"there is no file that matches {str(source)!r}.")
-        folders = takewhile(lambda part: not glob.has_magic(part), path.parts[:-1])
-        return Source(Path(*folders).resolve().name, files, several=True)
+        folders = list(takewhile(lambda part: not glob.has_magic(part), path.parts[:-1]))
+        rest = name_without_suffixes(Path("/".join(path.parts[len(folders) :])))
+        return Source(Path(*folders).resolve().name, files, several=True, pattern=rest)
     close = difflib.get_close_matches(str(source), BUNDLED, n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""
     raise TableError(

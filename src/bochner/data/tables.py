@@ -20,7 +20,15 @@ from bochner.data.bundled import BUNDLED, load_bundled
 from bochner.data.columns import count_infinite, infinite_note
 from bochner.data.errors import TableError
 from bochner.data.formats import find_format
-from bochner.data.formats.base import Contents, Expected, Piece, Request, cut_rows, sample_rows
+from bochner.data.formats.base import (
+    Contents,
+    Expected,
+    Part,
+    Piece,
+    Request,
+    cut_rows,
+    sample_rows,
+)
 from bochner.data.images import ImageShape, Shape, check_image_shape
 from bochner.data.labels import FEWEST_ROWS
 from bochner.data.sources import check_one_format, find_source, read_files
@@ -165,9 +173,16 @@ def stream_table(source: str | Path, expected: Expected, notes: list[str]) -> It
     return chain.from_iterable(stream_file(path, expected, notes) for path in found.files)
 
 
-def stream_file(path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
-    """Rows to predict of one file, as :func:`stream_table` gives them."""
-    yield from find_format(path).stream(path, expected, notes)
+def stream_file(
+    path: Path, expected: Expected, notes: list[str], part: Part = None
+) -> Iterator[Piece]:
+    """Rows to predict of one file, or of a part of it, as :func:`stream_table` gives them."""
+    yield from find_format(path).stream_part(path, part, expected, notes)
+
+
+def file_parts(path: Path) -> list[Part]:
+    """Parts of a file that :func:`stream_file` reads by themselves: row groups of Parquet."""
+    return find_format(path).parts(path)
 
 
 def _finish(

@@ -313,12 +313,17 @@ def to_numpy(X: Any) -> NDArray[Any]:
     return np.asarray(X)
 
 
-def on_device(X: Any, device: str) -> Any:
+def is_numpy_device(device: Any) -> bool:
+    """Whether a device that a user names, ``"cpu"``, stands for NumPy and not for PyTorch."""
+    return isinstance(device, str) and device == "cpu"
+
+
+def on_device(X: Any, device: Any) -> Any:
     """Host rows where a user wants them: NumPy for ``"cpu"``, else a PyTorch tensor in float32.
 
     Sparse rows stay on the host.
     """
-    if device == "cpu" or sparse.issparse(X):
+    if is_numpy_device(device) or sparse.issparse(X):
         return X
     import torch
 

@@ -32,7 +32,7 @@ from bochner.engine.rowwise import (
     with_known_lengths,
 )
 
-_BATCH = 2**16
+_BATCH, _BATCH_ENTRIES = 2**16, 2**22  # rows, and entries of them, that are copied at a time
 _COLLECTED_BYTES = 2**30  # of a dask array, by default
 
 
@@ -60,7 +60,8 @@ def _moments(X: Any) -> Moments:
         zeros = X.shape[0] * X.shape[1] - values.size
         return _merge((zeros, 0.0, 0.0), _batch_moments(np, values))
     xp, wide = namespace(X), wide_dtype(X)
-    batches = (cast(X[rows, :], wide) for rows in row_slices(X.shape[0], _BATCH))
+    height = min(_BATCH, _BATCH_ENTRIES // max(1, X.shape[1]))
+    batches = (cast(X[rows, :], wide) for rows in row_slices(X.shape[0], height))
     return reduce(_merge, (_batch_moments(xp, batch) for batch in batches), (0, 0.0, 0.0))
 
 

@@ -227,6 +227,11 @@ class LinearHead(BaseEstimator):
         self.coef_, self.intercept_ = cast(coefficients.T, dtype), cast(intercepts, dtype)
         return self
 
+    def to_host(self) -> Self:
+        """Coefficients that a fit has left on a device brought to the host."""
+        self.coef_, self.intercept_ = to_numpy(self.coef_), to_numpy(self.intercept_)
+        return self
+
     def _check_C(self) -> None:
         C: Any = self.C
         if C != "auto" and not (isinstance(C, Real) and 0 < float(C) < np.inf):
@@ -234,16 +239,19 @@ class LinearHead(BaseEstimator):
                 f"C must be a finite number greater than 0 or 'auto', got {self.C!r}."
             )
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> tuple[Any, Any, Any]:
         self._check_C()
         if is_device(X):
             y = to_numpy(y)
-            validate_data(self, X, skip_check_array=True)
+            validate_data(self, X, reset=reset, skip_check_array=True)
         else:
             X, y = validate_data(
                 self,
                 X,
                 y,
+                reset=reset,
                 dtype=[np.float64, np.float32],
                 multi_output=isinstance(self, MultiOutputMixin),
                 y_numeric=isinstance(self, RegressorMixin),

@@ -17,9 +17,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.places import is_dask, is_dask_table, table_as_array, to_numpy
+from bochner.engine.places import is_dask, is_dask_table, is_device, table_as_array, to_numpy
 from bochner.engine.rowwise import reduce_rows, with_known_lengths
 from bochner.engine.summaries import rows_at
+
+HEIGHT, DEVICE_HEIGHT = 2**12, 2**15  # rows whose features are made at a time
 
 
 @runtime_checkable
@@ -91,6 +93,11 @@ class ArrayBlocks:
     ) -> Any:
         aligned = (self.y,) if self.weights is None else (self.y, self.weights)
         return reduce_rows(function, self.X, *aligned, merge=merge, shared=shared)
+
+
+def block_height(X: Any) -> int:
+    """Rows whose features are made at a time; more on a device, which waits for each call."""
+    return DEVICE_HEIGHT if is_device(X) else HEIGHT
 
 
 def unchanged(X: Any) -> Any:

@@ -18,18 +18,17 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
-from bochner.engine.places import to_numpy
-from bochner.linear.base import Columns, LinearClassifierHead, LinearHead
-from bochner.linear.blocks import Blocks, TargetColumns, as_blocks, unchanged
+from bochner.engine.places import cast, is_device, namespace, to_numpy
+from bochner.linear.base import Columns, LinearClassifierHead
+from bochner.linear.blocks import Blocks, TargetColumns
 from bochner.linear.hinge_passes import HingePasses
-from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
-from bochner.linear.normal_equations import NormalEquations
+from bochner.linear.ridge_head import RidgeHead, penalty_is_given
 from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
 
 _HINGE_CS = tuple(float(10.0**k) for k in range(-4, 5))
-_RIDGES = tuple(float(10.0**k) for k in range(0, -9, -1))  # alpha for each row
 _FLOAT32_TOLERANCE = 1e-5  # from here float32 is precise enough, and three times as fast
 _SHARED = 5  # penalties solved together: the larger ones cost most, and may not be asked for
 _MAX_ROTATED = 2000
@@ -137,8 +136,10 @@ class SquaredHingeClassifier(LinearClassifierHead):
         return HingePasses(blocks, function, targets, self.C_).run(self.tol, self.max_steps)
 
 
-def _single(X: Any, function: Callable[[Any], Any]) -> NDArray[np.float32]:
-    return to_numpy(function(X)).astype(np.float32, copy=False)
+def _single(X: Any, function: Callable[[Any], Any]) -> Any:
+    features = function(X)
+    features = features if is_device(features) else to_numpy(features)
+    return cast(features, namespace(features).float32)
 
 
 def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.float64]:
@@ -159,99 +160,7 @@ def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.floa
     return features.T @ (vectors / np.sqrt(values)) if n < width else vectors
 
 
-def _ridge_sums(
-    X: Any,
-    y: Any,
-    weights: Any = None,
-    *,
-    function: Callable[[Any], Any],
-    targets: TargetColumns,
-) -> NormalEquations:
-    columns, weights = targets(y, weights)
-    return NormalEquations.from_map(function, X, columns, weights)
-
-
-def _add_up(
-    blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
-) -> NormalEquations:
-    shared = {"function": function, "targets": targets}
-    equations: NormalEquations = blocks.reduce(_ridge_sums, shared)
-    if not equations.weight > 0:
-        raise ValueError("sample_weight must be positive for at least one row.")
-    if not all(np.isfinite(to_numpy(A)).all() for A in (equations.gram, equations.moments)):
-        raise ValueError("the features or the targets of the ridge regression are not finite.")
-    return equations
-
-
-class _Ridge(LinearHead):
-    squares = True
-
-    @staticmethod
-    def default_Cs(n_rows: int) -> tuple[float, ...]:
-        """Penalties in proportion to the number of rows: alpha from `n` to a billionth of it."""
-        return tuple(1 / (2 * alpha * n_rows) for alpha in _RIDGES)
-
-    def _solutions(
-        self, features: Any, columns: Columns, weights: Any, Cs: Sequence[float]
-    ) -> Iterator[tuple[Any, Any]]:
-        equations = NormalEquations.from_rows(features, columns, weights)
-        return equations.path([1 / (2 * C) for C in Cs])
-
-    def _solve_blocks(
-        self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
-    ) -> tuple[Any, Any]:
-        equations = _add_up(blocks, function, targets)
-        self._one_target = len(equations.target_means) == 1
-        return equations.solve(1 / (2 * self.C_))
-
-    def sums(
-        self, blocks: Any, function: Callable[[Any], Any] | None = None, *, classes: Any = None
-    ) -> NormalEquations:
-        """The sums over blocks of rows that this head is fitted from, in one pass.
-
-        Parameters
-        ----------
-        blocks, function, classes
-            As in :meth:`fit_blocks`.
-
-        Returns
-        -------
-        NormalEquations
-            For :meth:`fit_sums`, whatever the penalty.
-        """
-        blocks = as_blocks(blocks)
-        return _add_up(blocks, function or unchanged, self._target_columns(blocks, classes))
-
-    def _fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any) -> Self:
-        y, weights = self._check_targets(y, sample_weight)
-        columns = self._columns(y)
-        alpha = 1 / (2 * float(self.C))
-        equations = ridge_equations(feature_map, X, columns, weights, alpha)
-        return self.fit_sums(equations.settled(alpha), y)
-
-    def fit_sums(self, equations: RidgeEquations, y: Any) -> Self:
-        """Fit from the sums over rows of their features and targets.
-
-        Parameters
-        ----------
-        equations : NormalEquations or FactorisedKernel
-            Of the features and of the columns that this head fits: numbers as they are, classes
-            as -1 and 1.
-        y : array of shape (n,)
-            Targets, looked at for the classes.
-
-        Returns
-        -------
-        self
-            With coefficients on the host; `C` must be a number.
-        """
-        self._columns(y)
-        self.C_, self.n_features_in_ = float(self.C), equations.n_features
-        coefficients, intercepts = equations.solve(1 / (2 * self.C_))
-        return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
-
-
-class RidgeClassifier(_Ridge, LinearClassifierHead):
+class RidgeClassifier(RidgeHead, LinearClassifierHead):
     r"""Least squares on one column of -1 and +1 for each class.
 
     Parameters
@@ -299,8 +208,54 @@ class RidgeClassifier(_Ridge, LinearClassifierHead):
         self.C, self.class_weight = C, class_weight
         self.validation_fraction, self.random_state = validation_fraction, random_state
 
+    @available_if(penalty_is_given)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to these rows and to those of earlier calls together: sums of them are kept.
 
-class RidgeRegressor(RegressorMixin, MultiOutputMixin, _Ridge):
+        Parameters
+        ----------
+        X : array or dask array of shape (n, D)
+            Features.
+        y : array of shape (n,)
+            Classes.
+        classes : array or None, default=None
+            All classes. By default those of the rows of the first call.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            As `fit` on all rows would give it; rows of an earlier `fit` are forgotten. Each call
+            solves a system of `D` equations: a few thousand rows at a time cost little more.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bochner.linear import RidgeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> whole = RidgeClassifier().fit(X, y)
+        >>> head = RidgeClassifier().partial_fit(X[:60], y[:60], classes=[0, 1, 2])
+        >>> bool(np.allclose(head.partial_fit(X[60:], y[60:]).coef_, whole.coef_))
+        True
+        """
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all rows at once: give a dict."
+            )
+        known = self.classes_ if hasattr(self, "_sums") else None
+        if (
+            known is not None
+            and classes is not None
+            and not np.array_equal(np.sort(classes), known)
+        ):
+            raise ValueError(f"classes are {known.tolist()} since the first call, got {classes}.")
+        if classes is None:
+            classes = np.unique(to_numpy(y)) if known is None else known
+        return self._add_rows(X, y, sample_weight, classes)
+
+
+class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
     r"""Least squares with a penalty on the squares of the coefficients.
 
     Parameters
@@ -367,3 +322,34 @@ class RidgeRegressor(RegressorMixin, MultiOutputMixin, _Ridge):
         array of shape (n,), or (n, k) for several targets
         """
         return self._decisions(X)
+
+    @available_if(penalty_is_given)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to these rows and to those of earlier calls together: sums of them are kept.
+
+        Parameters
+        ----------
+        X : array or dask array of shape (n, D)
+            Features.
+        y : array of shape (n,) or (n, k)
+            Numbers.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            As `fit` on all rows would give it; rows of an earlier `fit` are forgotten.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bochner.linear import RidgeRegressor
+        >>> x = np.linspace(0, 1, 20)[:, None]
+        >>> head = RidgeRegressor(C=1e6)
+        >>> for rows in (x[:5], x[5:]):
+        ...     head = head.partial_fit(rows, 2 * rows[:, 0] + 1)
+        >>> head.predict([[3.0]]).round(3)
+        array([7.])
+        """
+        return self._add_rows(X, y, sample_weight)

@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from bochner.engine.places import machine_epsilon, to_numpy
+from bochner.engine.places import cast, convert, is_device, to_numpy
 from bochner.engine.rowwise import row_slices
-from bochner.linear.blocks import Blocks, TargetColumns
-from bochner.linear.design import Design
+from bochner.linear.blocks import Blocks, TargetColumns, block_height
+from bochner.linear.design import Design, positive
 from bochner.linear.directions import solve_penalised
 
-_BLOCK = 4096  # rows whose features are made at a time
 _SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # step lengths that are looked at
 _ARMIJO = 1e-4
 _ROUNDING = 1e-12  # of the objective
@@ -39,13 +38,14 @@ class HingeSums:
     """What rows add up to, for each of `k` columns.
 
     `losses`, of shape (k, T), are at the step lengths; `pull` of shape (k, D + 1) and `gram` of
-    shape (k, D + 1, D + 1) are the gradient's and the Hessian's part at the full step.
+    shape (k, D + 1, D + 1) are the gradient's and the Hessian's part at the full step. They are
+    where the features are.
     """
 
     n: int
-    losses: Float
-    pull: Float
-    gram: Float
+    losses: Any
+    pull: Any
+    gram: Any
     epsilon: float
 
     def __add__(self, other: HingeSums) -> HingeSums:
@@ -72,7 +72,7 @@ def hinge_sums(
     columns, weights = targets(y, weights)
     parts = (
         _few_rows(function(X[rows, :]), columns[rows], _at(weights, rows), start, step)
-        for rows in row_slices(X.shape[0], _BLOCK) or [slice(0, 0)]
+        for rows in row_slices(X.shape[0], block_height(X)) or [slice(0, 0)]
     )
     return reduce(add, parts)
 
@@ -84,27 +84,35 @@ def _at(weights: Any, rows: slice) -> Any:
 def _few_rows(
     features: Any, columns: Float, weights: Any, start: Float | None, step: Float | None
 ) -> HingeSums:
-    features = to_numpy(features)
-    weights = None if weights is None else weights.astype(features.dtype)
+    features = features if is_device(features) else to_numpy(features)
+    weights = None if weights is None else convert(weights, features)
     design = Design(features, weights, True)
-    Y = np.ascontiguousarray(columns.T.astype(features.dtype))
+    xp, Y = design.xp, convert(np.ascontiguousarray(columns.T), features)
     lengths = _SHORTER if step is not None else _SHORTER[:1]
-    margins = np.zeros_like(Y) if start is None else Y * design.product(start)
-    change = None if step is None else Y * design.product(step)
-    losses = np.empty((len(Y), len(lengths)))
-    rest = 1 - margins
-    for position, t in reversed(list(enumerate(lengths))):  # the full step comes last
-        rest = 1 - margins if change is None else 1 - margins - np.asarray(t, Y.dtype) * change
-        inside = np.maximum(rest, 0).astype(np.float64)
-        losses[:, position] = (inside * design.weighted(inside)).sum(axis=1)
-    active = rest > 0
-    pull = design.adjoint(design.weighted(Y * np.maximum(rest, 0)))
+    rest = 1 - (0 * Y if start is None else Y * design.product(_there(start, design)))
+    change = None if step is None else Y * design.product(_there(step, design))
+    losses, at = [], rest
+    for t in reversed(lengths):  # the full step comes last
+        at = rest if change is None else rest - t * change
+        inside = cast(positive(xp, at), design.wide)
+        losses.append(xp.sum(inside * design.weighted(inside), axis=1))
+    pull = design.adjoint(design.weighted(Y * positive(xp, at)))
+    gram = _active_grams(design, at > 0)
+    return HingeSums(design.n, xp.stack(losses[::-1], axis=1), pull, gram, design.epsilon)
+
+
+def _there(V: Float, design: Design) -> Any:
+    return convert(V, design.features, design.wide)
+
+
+def _active_grams(design: Design, active: Any) -> Any:
+    """The Gram matrix of the active rows for each column."""
+    if not design.host:  # which rows these are the host need not know
+        rows = cast(active, design.features.dtype)
+        return design.xp.stack([design.gram(factors=rows[i, :]) for i in range(rows.shape[0])])
     if active.all():  # as at zero: all columns share it
-        gram = np.broadcast_to(design.gram(), (len(Y), design.size, design.size))
-    else:
-        gram = np.stack([design.gram(rows) for rows in active])
-    epsilon = machine_epsilon(features.dtype, np)
-    return HingeSums(design.n, losses, pull, gram, epsilon)
+        return np.broadcast_to(design.gram(), (len(active), design.size, design.size))
+    return np.stack([design.gram(rows) for rows in active])
 
 
 class HingePasses:
@@ -162,7 +170,9 @@ class HingePasses:
 
     def _sums(self, start: Float | None, step: Float | None) -> HingeSums:
         shared = {**self._shared, "start": start, "step": step}
-        sums: HingeSums = self._blocks.reduce(hinge_sums, shared)
+        found: HingeSums = self._blocks.reduce(hinge_sums, shared)
+        losses, pull, gram = (to_numpy(A) for A in (found.losses, found.pull, found.gram))
+        sums = HingeSums(found.n, losses, pull, gram, found.epsilon)
         if not (np.isfinite(sums.losses).all() and np.isfinite(sums.pull).all()):
             raise ValueError("the features of the squared-hinge classifier are not finite.")
         return sums

@@ -27,6 +27,7 @@ from bochner.engine.places import (
     zeros,
 )
 from bochner.engine.rowwise import reduce_rows, row_slices
+from bochner.linear.blocks import block_height
 from bochner.linear.growing import GrowingFactor
 
 _BLOCK = 4096  # rows that are made wide at a time
@@ -220,6 +221,6 @@ def _block_by_block(
         NormalEquations.from_rows(
             function(X[block, :]), targets[block], None if weights is None else weights[block]
         )
-        for block in row_slices(X.shape[0], _BLOCK) or [slice(0, 0)]
+        for block in row_slices(X.shape[0], block_height(X)) or [slice(0, 0)]
     )
     return reduce(add, parts)

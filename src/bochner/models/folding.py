@@ -8,18 +8,13 @@ intercepts.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from bochner.engine.places import to_numpy
-from bochner.engine.rowwise import row_slices
 from bochner.linear.base import LinearHead
-
-_BATCH = 4096  # rows
 
 
 class FoldedMap:
@@ -63,19 +58,6 @@ def fold(feature_map: Any, head: Any) -> tuple[Any, Any]:
     last.coef_ = np.eye(count) if np.ndim(head.coef_) == 2 else np.ones(1)
     last.n_features_in_ = count
     return folded, last
-
-
-def in_batches(function: Callable[[Any], Any], X: Any) -> NDArray[Any]:
-    """``function(X)``, such as predictions, from a few thousand rows of a table at a time.
-
-    All of their features, which nobody asked for, would be in memory otherwise.
-
-    >>> in_batches(lambda X: X[:, 0], np.eye(3)).tolist()
-    [1.0, 0.0, 0.0]
-    """
-    rows = row_slices(X.shape[0], _BATCH) or [slice(0, 0)]
-    parts = (X.iloc[part] if hasattr(X, "iloc") else X[part] for part in rows)
-    return np.concatenate([to_numpy(function(part)) for part in parts])
 
 
 def fold_pipeline(pipeline: Any) -> Any:

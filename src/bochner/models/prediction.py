@@ -24,8 +24,8 @@ from bochner.engine.rowwise import merge_tree
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.calibration import as_columns, probabilities
 from bochner.models.cluster import Cluster
+from bochner.models.devices import BatchPredictor
 from bochner.models.files import Model
-from bochner.models.folding import fold_pipeline, in_batches
 from bochner.models.running_score import RunningScore, running_score
 from bochner.models.schema import SchemaError
 from bochner.models.streaming import expected_rows
@@ -80,12 +80,12 @@ class _Outcome:
 class _Predictor:
     """A model that is ready to predict pieces of files."""
 
-    def __init__(self, model: Model, extra: Extra) -> None:
+    def __init__(self, model: Model, extra: Extra, device: Any = "cpu") -> None:
         self.model = model
         self.expected = expected_rows(model.schema, model.target, model.details.get("image_shape"))
         self.classes = list(getattr(model.pipeline, "classes_", ()))
         self.measure = _find_measure(model)
-        self._pipeline = fold_pipeline(model.pipeline)
+        self._pipeline = BatchPredictor(model.pipeline, device)
         self._names, self._extra = _extra_columns(model, self._pipeline, extra)
 
     def run(self, pieces: Iterable[Piece], writer: TableWriter, notes: list[str]) -> _Outcome:
@@ -122,8 +122,8 @@ class _Predictor:
         outcome.notes.extend(note for note in notes if note not in outcome.notes)
         for name, count in self.model.schema.unseen(X).items():
             outcome.unseen[name] = outcome.unseen.get(name, 0) + count
-        predicted = in_batches(self._pipeline.predict, X)
-        more = in_batches(self._extra, X).T.tolist() if self._extra else []
+        predicted = self._pipeline.predict(X)
+        more = self._extra(X).T.tolist() if self._extra else []
         columns = zip(["prediction", *self._names], [predicted.tolist(), *more], strict=True)
         writer.write(dict(columns))
         outcome.n_rows += len(predicted)
@@ -150,7 +150,12 @@ class _Predictor:
 
 
 def predict_file(
-    model: Model, source: str | Path, file: BinaryIO, extra: Extra = None, name: str | Path = ""
+    model: Model,
+    source: str | Path,
+    file: BinaryIO,
+    extra: Extra = None,
+    name: str | Path = "",
+    device: Any = "cpu",
 ) -> PredictionSummary:
     """Predict the rows of a file, or of several, and write one table, one line per row.
 
@@ -163,7 +168,7 @@ def predict_file(
     Names of classes are written as they are, so that what is read back is what was learned; a note
     says so where a spreadsheet would take one for a formula.
     """
-    predictor, notes = _Predictor(model, extra), list[str]()
+    predictor, notes = _Predictor(model, extra, device), list[str]()
     writer = written_format(Path(name)).writer(file)
     if str(source) in BUNDLED or not (found := find_source(source)).several:
         outcome = predictor.run(stream_table(source, predictor.expected, notes), writer, notes)
@@ -183,6 +188,7 @@ def predict_folder(
     skip_bad_files: bool = False,
     watch: Callable[[int], None] = lambda n_files: None,
     cluster: Cluster | None = None,
+    device: Any = "cpu",
 ) -> PredictionSummary:
     """Predict several files, each into a file of its own in a folder that exists.
 
@@ -191,7 +197,7 @@ def predict_folder(
     say how many. `watch` is told how many files are done. On a cluster, whose workers see the same
     folders, every file is one task.
     """
-    predictor = _Predictor(model, extra)
+    predictor = _Predictor(model, extra, device)
     files = find_source(source).files
     check_one_format(files)
     tasks = list(zip(files, _result_paths(files, folder), strict=True))
@@ -281,14 +287,14 @@ def _find_measure(model: Model) -> Measure | None:
 
 
 def _extra_columns(
-    model: Model, pipeline: Any, extra: Extra
+    model: Model, predictor: BatchPredictor, extra: Extra
 ) -> tuple[list[str], Callable[[Any], NDArray[Any]] | None]:
     """The names of the columns after the prediction, and the function that gives them."""
     if extra is None:
         return [], None
-    if not hasattr(pipeline, "decision_function"):
+    if not hasattr(model.pipeline, "decision_function"):
         raise TableError(f"{extra} are for classes, and this model predicts numbers.")
-    decide, classes = pipeline.decision_function, list(pipeline.classes_)
+    decide, classes = predictor.decision_function, list(model.pipeline.classes_)
     if extra == "scores":
         shown = classes[1:] if len(classes) == 2 else classes
         return [f"score_{name}" for name in shown], lambda X: as_columns(decide(X))

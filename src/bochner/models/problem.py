@@ -49,7 +49,7 @@ class Problem:
     measure: Measure
     seed: int = 0
     gamma: float | None = None
-    device: str = "cpu"
+    device: Any = "cpu"
     image_shape: tuple[int, int, int] | None = None
     metric: str | None = None
     metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
@@ -68,10 +68,14 @@ class Problem:
             X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
             start = time.perf_counter()
             metric = make_metric(self.metric, self.task, self.seed)
-            metric.fit(on_device(X, self.device), y)
+            metric.fit(self.place(X), y)
             self.metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
         return self.metrics[key]
 
     def rows_for(self, method: Method, X: Any) -> Any:
         """Rows on the device, except for scikit-learn's own methods."""
-        return X if method.baseline else on_device(X, self.device)
+        return X if method.baseline else self.place(X)
+
+    def place(self, X: Any) -> Any:
+        """Rows on the device."""
+        return on_device(X, self.device)

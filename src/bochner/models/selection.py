@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.preprocessing import FunctionTransformer
 
 from bochner.engine.places import to_numpy
 from bochner.linear.base import LinearHead
@@ -81,18 +82,16 @@ class FittedModel:
 
     def features(self, X: Any) -> Any:
         """What the head sees of prepared rows, on the host."""
-        X = self.metric(X)
-        if self.feature_map is None:
-            return X
-        return to_numpy(self.feature_map.transform(self.place(X)))
+        X = self.metric(self.place(X))
+        return to_numpy(X if self.feature_map is None else self.feature_map.transform(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for prepared rows."""
-        X = self.metric(X)
+        X = self.metric(self.place(X))
         if self.feature_map is None:
-            return np.asarray(self.head.predict(X))
+            return to_numpy(self.head.predict(X))
         feature_map, head = fold(self.feature_map, self.head)
-        return np.asarray(head.predict(to_numpy(feature_map.transform(self.place(X)))))
+        return to_numpy(head.predict(feature_map.transform(X)))
 
     def predict_in_blocks(self, X: Any, block: int = 5000) -> NDArray[Any]:
         """Predictions for prepared rows of which there are many."""
@@ -128,6 +127,9 @@ def learn_whole(method: Method, X: Any, problem: Problem) -> FittedModel:
         random_state=problem.seed,
         image_shape=problem.image_shape,
     )
+    if not method.baseline:
+        there = FunctionTransformer(problem.place)
+        pipeline.steps.insert(1, ("device", there))
     with _quiet():
         pipeline.fit(X, problem.y)
     chosen = getattr(pipeline[-1], "chosen_", {})
@@ -159,20 +161,19 @@ def fit(
     C = given.pop("C")
     with _quiet():
         metric = problem.learn_metric()
-        X = metric(problem.X)
+        rows = metric(problem.rows_for(method, problem.X))
         start = time.perf_counter()
         feature_map = None
         if method.exact:
             head: Any = make_exact(problem.task, C=C, balanced=problem.measure.balanced, **given)
-            head.fit(X, y)
+            head.fit(rows, y)
         else:
-            rows = problem.rows_for(method, X)
             if complete is not None:
                 feature_map = complete()
             else:
                 feature_map = new_map(method, width, problem, given).fit(rows, y)
             head = problem.head().set_params(C=C)
-            head.fit(to_numpy(feature_map.transform(rows)), y)
+            head.fit(feature_map.transform(rows), y).to_host()
         seconds = time.perf_counter() - start + metric.seconds
     place = partial(problem.rows_for, method)
     return FittedModel(feature_map, head, place, seconds, dict(settings), score, metric)

@@ -2,7 +2,8 @@
 
 A model is chosen on a sample; its linear model is then fitted to every row of the files. Rows come
 through the same readers and the same schema as those that are predicted. Here one piece is in
-memory at a time; on a cluster every file is one task, of which the sums come back along a tree.
+memory at a time; on a cluster every file, of Parquet every few row groups, is one task, of which
+the sums come back along a tree.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from bochner.data.errors import TableError
+from bochner.data.formats.base import Part
 from bochner.data.images import Shape
 from bochner.data.labels import known_classes, known_numbers
-from bochner.data.tables import Expected, Table, stream_file, take_rows
+from bochner.data.tables import Expected, Table, file_parts, stream_file, take_rows
 from bochner.engine.rowwise import merge_tree
+from bochner.engine.transfer import staged
 from bochner.linear.base import LinearHead
 from bochner.linear.blocks import IteratedBlocks
 from bochner.models.cluster import Cluster
@@ -69,9 +72,11 @@ class RowReader:
     classes: NDArray[Any] | None  # None for numbers
     prepare: Any
 
-    def blocks(self, path: Path, count: RowCount) -> Iterator[tuple[Any, NDArray[Any]]]:
+    def blocks(
+        self, path: Path, count: RowCount, part: Part = None
+    ) -> Iterator[tuple[Any, NDArray[Any]]]:
         """Rows that have a target, a piece at a time; they are counted as they are read."""
-        for rows, labels in stream_file(path, self.expected, []):
+        for rows, labels in stream_file(path, self.expected, [], part):
             if labels is None:
                 raise TableError(f"{path} has no target {self.expected.target!r}.")
             try:
@@ -133,6 +138,7 @@ class RowStream:
     reader: RowReader
     watch: Callable[[int], None] = lambda n_rows: None  # told how many rows a pass has read
     cluster: Cluster | None = None
+    device: Any = "cpu"  # of the blocks; on a cluster they stay with the workers
     count: RowCount = field(default_factory=RowCount)
 
     @classmethod
@@ -141,12 +147,14 @@ class RowStream:
         table: Table,
         watch: Callable[[int], None] = lambda n_rows: None,
         cluster: Cluster | None = None,
+        device: Any = "cpu",
     ) -> RowStream:
         """All rows of the files that a table is a sample of."""
         schema = Schema.of(table.X, pixels=table.image_shape is not None)
         expected = expected_rows(schema, table.target, table.image_shape)
         classes = np.unique(table.y) if table.task == "classification" else None
-        return cls(table.files, RowReader(schema, expected, classes, None), watch, cluster)
+        reader = RowReader(schema, expected, classes, None)
+        return cls(table.files, reader, watch, cluster, device)
 
     def prepared_by(self, prepare: Any) -> RowStream:
         """The same rows after a fitted preparation."""
@@ -160,7 +168,8 @@ class RowStream:
     ) -> Any:
         """``function(X, y, **shared)`` of every block, merged into one result."""
         if self.cluster is None:
-            return IteratedBlocks(self._blocks()).reduce(function, shared, merge)
+            blocks = staged(self._blocks(), self.device)
+            return IteratedBlocks(blocks).reduce(function, shared, merge)
         total, self.count = self.cluster.compute(self._on_cluster(function, shared or {}, merge))
         if total is None:
             raise TableError("none of the files has rows with a target any more.")
@@ -181,9 +190,10 @@ class RowStream:
     ) -> Any:
         import dask
 
-        of_file = dask.delayed(_file_and_count, pure=True)
+        of_part = dask.delayed(_part_and_count, pure=True)
         sent = [dask.delayed(value, pure=True) for value in (self.reader, function, dict(shared))]
-        parts = [of_file(path.resolve(), *sent, merge) for path in self.files]
+        tasks = [(path.resolve(), part) for path in self.files for part in file_parts(path)]
+        parts = [of_part(path, part, *sent, merge) for path, part in tasks]
         return merge_tree(parts, _Pairwise(merge))
 
 
@@ -198,15 +208,16 @@ class _Pairwise:
         return reduce(self.merge, results) if results else None, one[1] + other[1]
 
 
-def _file_and_count(
+def _part_and_count(
     path: Path,
+    part: Part,
     reader: RowReader,
     function: Callable[..., Any],
     shared: Mapping[str, Any],
     merge: Callable[[Any, Any], Any],
 ) -> tuple[Any, RowCount]:
     count = RowCount()
-    results = (function(X, y, **shared) for X, y in reader.blocks(path, count))
+    results = (function(X, y, **shared) for X, y in reader.blocks(path, count, part))
     first = next(results, None)
     return None if first is None else reduce(merge, results, first), count
 

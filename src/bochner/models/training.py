@@ -14,11 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from bochner.data.tables import Table, take_rows
+from bochner.engine.places import is_numpy_device, on_device
 from bochner.linear.scoring import Measure, choose_measure
 from bochner.linear.splits import hold_out
 from bochner.models.calibration import fit_calibration
 from bochner.models.classifier import KernelClassifier
-from bochner.models.folding import in_batches
+from bochner.models.devices import BatchPredictor, fit_pipeline
 from bochner.models.methods import Rows, find_method
 from bochner.models.pipelines import make_model
 from bochner.models.preparation import make_preparation, prepared_names
@@ -56,9 +57,13 @@ class Trained:
     tried: tuple[dict[str, Any], ...] = ()
 
 
-def check_method(table: Table, method: str, width: int | None) -> None:
-    """A ValueError where a method cannot have this width, or is not for such data."""
+def check_method(table: Table, method: str, width: int | None, device: Any = "cpu") -> None:
+    """A ValueError where a method cannot have this width or device, or is not for such data."""
     found = find_method(method)
+    if found.baseline and not is_numpy_device(device):
+        raise ValueError(
+            f"{found.name} is scikit-learn's and runs on the CPU: leave out --device."
+        )
     rows = Rows(len(table.y), table.X.shape[1], table.task, table.image_shape)
     reason = found.only_compared or found.why_not(None if found.exact else width, rows)
     if reason is not None:
@@ -76,6 +81,7 @@ def train(
     random_state: int = 0,
     metric: str | None = None,
     stream: RowStream | None = None,
+    device: Any = "cpu",
 ) -> Trained:
     """Choose the settings of a method, score them on rows set aside, and train on all.
 
@@ -85,7 +91,8 @@ def train(
     a little too low for it. A `gamma` or `C` that is given is not chosen. With a `metric`, a mode
     of :class:`~bochner.GradientMetric`, one is learned before the map, each time without the rows
     that judge it. With a `stream`, the table is a sample of its rows: the linear model is at last
-    fitted to all of them, where it is one of :mod:`bochner.linear`.
+    fitted to all of them, where it is one of :mod:`bochner.linear`. With a `device` of PyTorch
+    metric, map and linear model are fitted there.
 
     Examples
     --------
@@ -96,14 +103,14 @@ def train(
     ('accuracy', 30, True)
     """
     found = find_method(method)
-    check_method(table, found.name, width)
+    check_method(table, found.name, width, device)
     counted = choose_measure(table.y, table.task, measure)
     width = None if found.exact else width
     aside = _set_aside(table, counted, random_state)
     X, y = aside.X, aside.y
 
     def model(X: Any, y: Any, settings: dict[str, Any]) -> Pipeline:
-        return make_model(
+        pipeline = make_model(
             found.name,
             X,
             y,
@@ -114,7 +121,8 @@ def train(
             image_shape=table.image_shape,
             metric=metric,
             **settings,
-        ).fit(X, y)
+        )
+        return fit_pipeline(pipeline, X, y, device)
 
     with _interruptible():
         prepared = make_preparation(X, table.image_shape).fit_transform(X)
@@ -125,6 +133,7 @@ def train(
             counted,
             random_state,
             gamma,
+            device,
             image_shape=table.image_shape,
             metric=metric,
         )
@@ -134,7 +143,7 @@ def train(
             return {**chosen.settings, "C": chosen.Cs(n_rows) if C is None else C}
 
         trial = model(X, y, settings_for(len(y)))
-        score, calibration = aside.judge(trial)
+        score, calibration = aside.judge(trial, device)
         final = settings_for(len(table.y))
         pipeline = model(table.X, table.y, final)
         count = RowCount(n_used=len(table.y))
@@ -154,6 +163,7 @@ def train_kernel_model(
     random_state: int = 0,
     time_budget: float | None = None,
     stream: RowStream | None = None,
+    device: Any = "cpu",
     **choices: Any,
 ) -> Trained:
     """Choose a kernel model, score it on rows set aside, and train it on all.
@@ -189,13 +199,15 @@ def train_kernel_model(
 
     with _interruptible():
         prepare = prepared(aside.X)
-        model = kind(width or "auto", **given).fit(prepare.transform(aside.X), aside.y)
+        rows = on_device(prepare.transform(aside.X), device)
+        model = kind(width or "auto", **given).fit(rows, aside.y)
         trial = Pipeline([("prepare", prepare), *model.pipeline_.steps])
-        score, calibration = aside.judge(trial)
+        score, calibration = aside.judge(trial, device)
         important = _important(model.importances_, prepared_names(prepare))
         prepare = prepared(table.X)
         blocks = None if stream is None else stream.prepared_by(prepare)
-        final = model.trained_again(prepare.transform(table.X), table.y, blocks)
+        rows = on_device(prepare.transform(table.X), device)
+        final = model.trained_again(rows, table.y, blocks)
     count = RowCount(n_used=len(table.y)) if blocks is None else blocks.count
     return Trained(
         Pipeline([("prepare", prepare), *final.steps]),
@@ -229,14 +241,15 @@ class _Aside:
     y_held: NDArray[Any]
     measure: Measure
 
-    def judge(self, trial: Pipeline) -> tuple[float, dict[str, Any] | None]:
+    def judge(self, trial: Pipeline, device: Any) -> tuple[float, dict[str, Any] | None]:
         """The score of a model that was trained without the rows set aside, and calibration."""
-        predicted = in_batches(trial.predict, self.X_held)
+        predictor = BatchPredictor(trial, device)
+        predicted = predictor.predict(self.X_held)
         if not self.measure.classes:
             if not np.isfinite(predicted).all():
                 raise ValueError("the predictions of rows set aside are not all finite numbers.")
             return float(self.measure.score(self.y_held, predicted)), None
-        decisions = in_batches(trial.decision_function, self.X_held)
+        decisions = predictor.decision_function(self.X_held)
         calibration = fit_calibration(decisions, self.y_held, trial.classes_)
         return float(self.measure.score(self.y_held, predicted)), calibration
 

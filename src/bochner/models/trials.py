@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.places import to_numpy
 from bochner.linear.base import LinearHead
 from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
@@ -71,7 +70,7 @@ class Trial:
         )
         self.y, self.held_y = y[kept], y[held]
         metric = problem.learn_metric(kept)
-        self.X, self.held_X = (problem.rows_for(method, metric(X[rows])) for rows in (kept, held))
+        self.X, self.held_X = (metric(problem.rows_for(method, X[rows])) for rows in (kept, held))
         self.maps: dict[tuple[Any, ...], Any] = {}
         self._found: dict[tuple[Any, ...], Chosen] = {}
 
@@ -206,5 +205,5 @@ def judge_map(
     patience: int | None = PATIENCE,
 ) -> PenaltyChoice:
     """The best penalty on held-out rows for a fitted map."""
-    features, held = (to_numpy(feature_map.transform(rows)) for rows in (X, held_X))
+    features, held = (feature_map.transform(rows) for rows in (X, held_X))
     return choose_penalty(head, features, y, held, held_y, measure, patience=patience)

@@ -25,6 +25,7 @@ _COMMON = frozenset(
         "bochner.linear.heads.RidgeClassifier",
         "bochner.linear.heads.RidgeRegressor",
         "bochner.linear.heads.SquaredHingeClassifier",
+        "bochner.linear.normal_equations.NormalEquations",
         "bochner.metric.gradient_metric.GradientMetric",
         "bochner.models.preparation.CategoryNames",
         "bochner.models.preparation.DaysSinceEpoch",

@@ -27,6 +27,7 @@ _HEAD = 2**16  # bytes
 PACKED = ".gz"
 
 Piece = tuple[Any, Any]  # rows, and their labels or None
+Part = tuple[int, ...] | None  # of a file: some of its row groups, or all of it
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,16 @@ class TableFormat(ABC):
 
         Sentences for the user are added to `notes`.
         """
+
+    def parts(self, path: Path) -> list[Part]:
+        """Parts of a file that can be read by themselves, for :meth:`stream_part`."""
+        return [None]
+
+    def stream_part(
+        self, path: Path, part: Part, expected: Expected, notes: list[str]
+    ) -> Iterator[Piece]:
+        """As :meth:`stream`, of one part."""
+        return self.stream(path, expected, notes)
 
     def writer(self, file: BinaryIO) -> TableWriter:
         """What writes a table to an open file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -10,6 +11,7 @@ from bochner.data.errors import TableError
 from bochner.data.formats.base import (
     Contents,
     Expected,
+    Part,
     Piece,
     Request,
     TableFormat,
@@ -18,6 +20,8 @@ from bochner.data.formats.base import (
     reading,
 )
 from bochner.data.formats.frames import find_target, sample_frames, split_frames
+
+_PIECES_OF_A_PART = 4
 
 
 class Parquet(TableFormat):
@@ -39,6 +43,25 @@ class Parquet(TableFormat):
 
     def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
         return split_frames(_frames(path), expected.target)
+
+    def parts(self, path: Path) -> list[Part]:
+        """Row groups; small ones together, up to a few pieces."""
+        parts, n_rows = list[list[int]](), 0
+        with reading(path), _open(path) as file:
+            most = _PIECES_OF_A_PART * chunk_rows(len(file.schema_arrow.names))
+            for group in range(file.num_row_groups):
+                height = file.metadata.row_group(group).num_rows
+                if not parts or n_rows + height > most:
+                    parts.append([])
+                    n_rows = 0
+                parts[-1].append(group)
+                n_rows += height
+        return [tuple(groups) for groups in parts] or [None]
+
+    def stream_part(
+        self, path: Path, part: Part, expected: Expected, notes: list[str]
+    ) -> Iterator[Piece]:
+        return split_frames(_frames(path, part), expected.target)
 
     def writer(self, file: BinaryIO) -> TableWriter:
         return _ParquetWriter(file)
@@ -75,13 +98,25 @@ def _open(path: Path) -> Any:
     return parquet.ParquetFile(path, pre_buffer=False)
 
 
-def _frames(path: Path) -> Iterator[Any]:
+@contextmanager
+def _released() -> Iterator[None]:
+    """Gives back what pyarrow keeps for the next file: as much as several pieces."""
+    from pyarrow import default_memory_pool
+
+    try:
+        yield
+    finally:
+        default_memory_pool().release_unused()
+
+
+def _frames(path: Path, groups: Part = None) -> Iterator[Any]:
     import pandas as pd
 
-    with reading(path), _open(path) as file:
+    with reading(path), _open(path) as file, _released():
         from pyarrow import float64, types
 
-        for batch in file.iter_batches(batch_size=chunk_rows(len(file.schema_arrow.names))):
+        most = chunk_rows(len(file.schema_arrow.names))
+        for batch in file.iter_batches(batch_size=most, row_groups=groups):
             frame = batch.to_pandas()
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
                 if types.is_decimal(column.type):
