@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -27,6 +30,7 @@ from bochner.engine.places import (
 )
 from bochner.engine.rowwise import map_rows, with_known_lengths
 from bochner.targets import Target, TargetKind, check_labels
+from bochner.weights import repeated_rows
 
 
 class CheckedRows(BaseEstimator):
@@ -145,6 +149,7 @@ class SupervisedFeatureMap(FeatureMap):
     """Base of the feature maps that learn from labels."""
 
     target: TargetKind
+    random_state: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,12 +157,17 @@ class SupervisedFeatureMap(FeatureMap):
         return tags
 
     def _validate_labelled(
-        self, X: Any, y: Any, *, reset: bool = True
+        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True
     ) -> tuple[Any, NDArray[Any], Target]:
-        """Rows, one label for each, and what kind of labels these are."""
+        """Rows as often as they count, one label for each, and what kind of labels these are."""
         X = with_known_lengths(self._validate_rows(X, reset=reset))
         y = check_labels(y, X.shape[0])
+        X, y = repeated_rows(X, y, sample_weight, self._weights_seed())
         return X, y, Target.of(y, self.target)
+
+    def _weights_seed(self) -> RandomState:
+        """For weights that are not whole; what `random_state` gives later is as without them."""
+        return deepcopy(check_random_state(self.random_state))
 
 
 def subtask_done(context: Any, estimator: Any, name: str) -> bool | None:
