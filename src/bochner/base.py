@@ -17,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.engine.places import (
     as_float,
+    asks_for_gradients,
     check_entries,
     check_layout,
+    detached,
     float_dtype,
     is_dask,
     is_dask_table,
@@ -58,7 +60,7 @@ class CheckedRows(BaseEstimator):
         if reset:
             self.__dict__.pop(self._learned, None)
         if is_dask(X) or is_device(X):
-            X = self._check_elsewhere(X, reset=reset)
+            X = self._check_elsewhere(detached(X) if reset else X, reset=reset)
             largest = self._largest_entry(float_dtype(X), reset=reset)
             meta = getattr(X, "_meta", None)
             return map_rows(_checked, X, X.shape[1], meta=meta, largest=largest)
@@ -121,7 +123,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows)
         -------
         array of shape (n, n_features_out)
             Of the same kind as `X`, where `X` is, and in its floating dtype (float32 for
-            float16, float64 for integers); lazy when `X` is a dask array.
+            float16, float64 for integers); lazy when `X` is a dask array. Where `X` is a PyTorch
+            tensor that asks for gradients the features have them, or it is an error that says why
+            not: a kernel of your own, :class:`MercerFeatures` with ``density="marginals"`` and
+            networks are computed by code that PyTorch cannot follow.
         """
         check_is_fitted(self)
         container = _get_output_config("transform", self)["dense"]
@@ -130,7 +135,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows)
                 f"set_output(transform={container!r}) would collect all rows of a dask array in "
                 "memory: use transform='default', which gives a lazy dask array."
             )
-        return self._features(self._validate_rows(X, reset=False))
+        features = self._features(self._validate_rows(X, reset=False))
+        if asks_for_gradients(X) and not asks_for_gradients(features):
+            raise without_gradients(self)
+        return features
 
     def _features(self, X: Any) -> Any:
         """The features of rows that have been checked."""
@@ -175,6 +183,14 @@ def subtask_done(context: Any, estimator: Any, name: str) -> bool | None:
     task = context.subcontext(task_name=name).call_on_fit_task_begin(estimator=estimator)
     stop: bool | None = task.call_on_fit_task_end(estimator=estimator)
     return stop
+
+
+def without_gradients(feature_map: Any) -> ValueError:
+    """The error for rows whose gradients would be lost."""
+    return ValueError(
+        f"X asks for gradients, which this {type(feature_map).__name__} cannot give: its features "
+        "are computed by code that PyTorch does not follow. Use X.detach()."
+    )
 
 
 def n_pairs(n_components: int, otherwise: str = "") -> int:

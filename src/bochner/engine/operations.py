@@ -7,7 +7,8 @@ NumPy array or      :mod:`bochner.engine.cpu`; memory-mapped files are read bloc
 memory map          block
 SciPy sparse        :mod:`bochner.engine.cpu`, in CSR form, never made dense
 array-API array     :mod:`bochner.engine.device`, on the array's own device (PyTorch,
-                    CuPy, ...)
+                    CuPy, ...); :mod:`bochner.engine.gradients` where it is a PyTorch
+                    tensor that asks for gradients
 dask array          :mod:`bochner.engine.cluster`, each block by the rules above
 ==================  ====================================================================
 
@@ -26,14 +27,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bochner.engine.places import as_array, is_host, place_of
+from bochner.engine.places import as_array, asks_for_gradients, is_host, place_of
 
 _MODULES = {"host": "cpu", "device": "device", "cluster": "cluster"}
 
 
 def _engine_for(X: Any) -> ModuleType:
     """The module of the engine that can work on `X` where it is."""
-    return import_module(f"bochner.engine.{_MODULES[place_of(X)]}")
+    module = "gradients" if asks_for_gradients(X) else _MODULES[place_of(X)]
+    return import_module(f"bochner.engine.{module}")
 
 
 def _check_shapes(X: Any, W: Any) -> None:

@@ -283,9 +283,18 @@ def detached(X: Any) -> Any:
     return X.detach() if is_torch(X) else X
 
 
+def asks_for_gradients(X: Any) -> bool:
+    """Whether PyTorch records what becomes of `X`."""
+    if not is_torch(X) or not X.requires_grad:
+        return False
+    import torch
+
+    return torch.is_grad_enabled()
+
+
 def dense(X: Any) -> Any:
-    """`X` as a dense array, outside of PyTorch's record of gradients."""
-    return X.toarray() if sparse.issparse(X) else detached(X)
+    """`X` as a dense array, where it is."""
+    return X.toarray() if sparse.issparse(X) else X
 
 
 def to_numpy(X: Any) -> NDArray[Any]:
