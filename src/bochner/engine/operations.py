@@ -27,7 +27,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bochner.engine.places import as_array, asks_for_gradients, is_host, place_of
+from bochner.engine.pairs.forms import fits_in_single
+from bochner.engine.places import (
+    as_array,
+    as_float,
+    asks_for_gradients,
+    cast,
+    float_dtype,
+    is_dask,
+    is_host,
+    place_of,
+    result_dtype,
+    wide_dtype,
+)
 
 _MODULES = {"host": "cpu", "device": "device", "cluster": "cluster"}
 
@@ -260,7 +272,13 @@ def kernel_rows(
                 f"shape {tuple(normalization.shape)}."
             )
     options = {"n_threads": n_threads, "memory_budget": memory_budget}
-    return _engine_for(X).kernel_rows(X, Z, kernel, normalization=normalization, **options)
+    place, own = _engine_for(X), float_dtype(X)
+    if not is_dask(X) and own == np.float32 and not fits_in_single(kernel):
+        values = place.kernel_rows(
+            cast(as_float(X), wide_dtype(X)), Z, kernel, normalization=normalization, **options
+        )
+        return cast(values, result_dtype(X))
+    return place.kernel_rows(X, Z, kernel, normalization=normalization, **options)
 
 
 def fourier_sums(

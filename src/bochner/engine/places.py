@@ -137,6 +137,12 @@ def namespace(X: Any) -> Any:
 
 
 def _find_namespace(X: Any) -> Any:
+    if is_dask(X):  # blocks have a library; a lazy solver would be slow, or wrong without a word
+        raise ValueError(
+            "a dask array is not taken here: give an array in memory or on a device, such as "
+            "X.compute(). Maps, and the classifiers and regressors of bochner.linear, take dask "
+            "arrays and go through their blocks."
+        )
     try:
         from array_api_compat import array_namespace
     except ModuleNotFoundError as error:

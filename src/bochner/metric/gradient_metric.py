@@ -27,7 +27,7 @@ from bochner.linear.splits import hold_out
 from bochner.metric.matrices import DIAGONAL, MODES, as_matrix, transformed
 from bochner.metric.predictor import Rows
 from bochner.metric.rounds import Round, Rounds, best_rounds, choose_round
-from bochner.targets import Target, TargetKind
+from bochner.targets import Target, TargetKind, unit_of
 
 Float = NDArray[np.float64]
 Mode = Literal["auto", "diagonal", "root", "full"]
@@ -315,7 +315,8 @@ def _columns(target: Target, y: NDArray[Any]) -> Float:
     columns = target.raw_columns(y)
     if target.classes is not None:
         return columns
-    numbers = columns[:, :-1] - columns[:, :-1].mean(axis=0)
+    numbers = columns[:, :-1] / unit_of(columns[:, :-1])  # squares of large ones overflow
+    numbers = numbers - numbers.mean(axis=0)
     spread = numbers.std(axis=0)
     if not spread.any():
         raise ValueError("y is constant: there is nothing to learn from.")
