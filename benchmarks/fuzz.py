@@ -68,15 +68,19 @@ def fuzz(arguments: list[str]) -> int:
         print(outcome.description, outcome.error or "features", outcome.failure or "as it should")
         return int(outcome.failure is not None)
     failures: Counter[str] = Counter()
-    n_refused = 0
+    n_done = n_refused = 0
     for number in range(given.first, given.first + given.n):
-        outcome = run(number)
+        try:
+            outcome = run(number)
+        except KeyboardInterrupt:
+            break
+        n_done += 1
         n_refused += outcome.error is not None and outcome.failure is None
         if outcome.failure is not None:
             failures[outcome.failure.partition(":")[0]] += 1
             print(f"{number}: {outcome.description}\n    {outcome.failure}", flush=True)
     kinds = ", ".join(f"{count} {kind}" for kind, count in failures.items()) or "no failure"
-    print(f"{given.n} configurations, {n_refused} refused with an error of ours; {kinds}")
+    print(f"{n_done} configurations, {n_refused} refused with an error of ours; {kinds}")
     return failures.total()
 
 

@@ -198,9 +198,9 @@ def check_labels(y: Any, n_rows: float) -> NDArray[Any]:
         raise ValueError("requires y to be passed, but the target y is None.")
     if is_device(y):
         y = to_numpy(y)
-    if np.ndim(y) != 2 or np.shape(y)[1] == 1:
-        y = column_or_1d(y, warn=True)
-    y = np.asarray(y)
+    y = np.asarray(y) if isinstance(y, (list, tuple)) else y
+    shape = getattr(y, "shape", ())
+    y = np.asarray(y if len(shape) == 2 and shape[1] > 1 else column_or_1d(y, warn=True))
     if not len(y):
         raise ValueError("y is empty: one label per row is needed.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():

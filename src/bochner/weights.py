@@ -78,10 +78,11 @@ def copies(weights: Float, y: NDArray[Any], random_state: RandomState) -> NDArra
         start = random_state.random_sample()
         counts[order] += np.diff(np.floor(start + np.r_[0.0, np.cumsum(rest[order])]))
     index = np.repeat(np.arange(len(y)), counts.astype(np.intp))
-    if len(index) < min(2, np.count_nonzero(weights)):
+    present = int(np.count_nonzero(weights))
+    if len(index) < min(2, present):
         raise ValueError(
-            f"sample_weight counts rows: the weights of {np.count_nonzero(weights)} rows sum to "
-            f"{total:g}; multiply them so that their mean is about 1."
+            f"sample_weight counts rows: the weights of {present} rows sum to {total:g}; multiply "
+            "them so that their mean is about 1."
         )
     return index
 

@@ -41,15 +41,21 @@ def variance(X: Any, weights: Any = None) -> float:
 
     Rows count as often as `weights`, on the host, say.
     """
-    aligned = () if weights is None else (weights,)
-    count, _, squares = reduce_rows(_moments, X, *aligned, merge=_merge)
+    count, _, squares = entry_moments(X, weights)
     return float(squares / count)
 
 
 Moments = tuple[float, float, float]  # number of entries, their mean, sum of squares about it
 
 
-def _merge(one: Moments, other: Moments) -> Moments:
+def entry_moments(X: Any, weights: Any = None) -> Moments:
+    """What the variance of all entries is made of; see :func:`merge_moments`."""
+    aligned = () if weights is None else (weights,)
+    found: Moments = reduce_rows(_moments, X, *aligned, merge=merge_moments)
+    return found
+
+
+def merge_moments(one: Moments, other: Moments) -> Moments:
     """The moments of two sets together (Chan, Golub and LeVeque)."""
     count = one[0] + other[0]
     if count == 0:
@@ -65,7 +71,7 @@ def _moments(X: Any, weights: Any = None) -> Moments:
         if weights is not None:
             counts = np.repeat(weights, np.diff(X.indptr))
             zeros = np.sum(weights) * X.shape[1] - counts.sum()
-        return _merge((float(zeros), 0.0, 0.0), _batch_moments(np, values, counts))
+        return merge_moments((float(zeros), 0.0, 0.0), _batch_moments(np, values, counts))
     xp, wide = namespace(X), wide_dtype(X)
 
     def of_batch(rows: slice) -> Moments:
@@ -75,7 +81,7 @@ def _moments(X: Any, weights: Any = None) -> Moments:
         counts = convert(weights[rows], values)[:, None]
         return _batch_moments(xp, values, counts + xp.zeros_like(values))
 
-    return reduce(_merge, map(of_batch, row_slices(X.shape[0], _BATCH)), (0.0, 0.0, 0.0))
+    return reduce(merge_moments, map(of_batch, row_slices(X.shape[0], _BATCH)), (0.0, 0.0, 0.0))
 
 
 def _batch_moments(xp: Any, values: Any, counts: Any = None) -> Moments:

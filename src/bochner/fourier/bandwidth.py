@@ -63,8 +63,7 @@ def _gamma(
     if isinstance(gamma, (int, float, np.number)) and not isinstance(gamma, bool):
         return float(gamma)
     if gamma == "scale":
-        spread = variance(X, weights)
-        return kernel.gamma_for_variance(X.shape[1], spread) if spread > 0 else 1.0
+        return scale_gamma(kernel, X.shape[1], variance(X, weights))
     if gamma == "median":
         if weights is not None:  # few of the rows that they stand for
             index = copies(weights, weights, random_state)
@@ -72,6 +71,12 @@ def _gamma(
         distance = median_distance(X, kernel.metric, random_state)
         return kernel.gamma_for_distance(distance) if distance > 0 else 1.0
     raise ValueError(f"gamma must be a positive number or one of {GAMMA_RULES}, got {gamma!r}.")
+
+
+def scale_gamma(kernel: Any, n_features: int, spread: float) -> float:
+    """What ``gamma="scale"`` is for entries of this variance."""
+    known = isinstance(kernel, StandardKernel) and spread > 0
+    return float(kernel.gamma_for_variance(n_features, spread)) if known else 1.0
 
 
 def median_distance(X: Any, metric: str, random_state: RandomState) -> float:

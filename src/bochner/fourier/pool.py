@@ -171,7 +171,8 @@ def _columns(target: Target, labels: Any, y: Any) -> tuple[Float, Float, Float]:
     """The columns to sum over rows, and what each landmark makes of them."""
     if target.classes is None:
         products = target.similarities(labels, y)
-        numbers, parts = (np.stack([product[k] for product in products]) for k in (1, 2))
+        numbers: Float = np.stack([factors for _, factors, _ in products])
+        parts: Float = np.stack([column for _, _, column in products])
         spread = len(parts) * parts.std(axis=1)[:, None]
         spread[spread == 0] = 1.0  # numbers of landmarks may differ where those of rows do not
         contrast = 2 * np.clip(numbers / spread, -1, 1) / (spread * parts.shape[1])

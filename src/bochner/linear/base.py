@@ -132,7 +132,7 @@ class LinearHead(BaseEstimator):
         array([[0.998]])
         """
         self._check_C(number=True)
-        return self._fit_blocks(as_blocks(blocks), function or unchanged, classes, self.C)
+        return self._fit_blocks(as_blocks(blocks), function or unchanged, classes, float(self.C))
 
     def _fit_blocks(
         self, blocks: Blocks, function: Callable[[Any], Any], classes: Any, C: float
