@@ -30,8 +30,8 @@ def rows_with_weight(
     kept = np.flatnonzero(weights)
     if len(kept) < least:
         raise ValueError(
-            f"at least {least} rows whose sample_weight is above zero are needed, got {len(kept)} "
-            f"of {len(y)}."
+            f"sample_weight must be above zero for at least {least} row{'s' * (least > 1)}, but "
+            f"is for {len(kept)} of {len(y)}."
         )
     if len(kept) == len(y):
         return X, y, weights

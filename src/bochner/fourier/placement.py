@@ -52,6 +52,11 @@ def given_landmarks(
     if labels is None:
         return Landmarks(points, None, np.zeros(points.shape[0], bool))
     labels = check_labels(labels, points.shape[0])
+    if labels.shape[1:] != y.shape[1:]:
+        raise ValueError(
+            f"labels of landmarks must have the columns of y, got shape {labels.shape} where y "
+            f"has shape {y.shape}."
+        )
     if target.classes is None:
         Target.of(labels, "regression")  # raises for text
     else:
