@@ -1,10 +1,11 @@
 """``python -m benchmarks fuzz [N]``: configurations drawn at random, and what goes wrong in them.
 
-A configuration is a map with parameters, rows of some shape, dtype and place, and a target. It may
-end with features, or with an error that is meant for a user: a ValueError or TypeError that our
-code or scikit-learn's checks raise on purpose. Everything else is a failure: other types of
-errors, errors that come out of NumPy, SciPy, dask or PyTorch, features that are not finite,
-warnings from the inside, and no end within a minute. Its number decides all of a configuration:
+A configuration is a map with parameters, rows of some shape, dtype and place, a target, and for
+maps that learn from it now and then weights of the rows. It may end with features, or with an
+error that is meant for a user: a ValueError or TypeError that our code or scikit-learn's checks
+raise on purpose. Everything else is a failure: other types of errors, errors that come out of
+NumPy, SciPy, dask or PyTorch, features that are not finite, warnings from the inside, and no end
+within a minute of CPU time. Its number decides all of a configuration:
 ``python -m benchmarks fuzz --only 1234`` replays one, and shows the traceback.
 """
 
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
+from sklearn.utils.validation import has_fit_parameter
 
 import bochner
 from bochner.engine.places import to_numpy
@@ -66,15 +68,19 @@ def fuzz(arguments: list[str]) -> int:
         print(outcome.description, outcome.error or "features", outcome.failure or "as it should")
         return int(outcome.failure is not None)
     failures: Counter[str] = Counter()
-    n_refused = 0
+    n_done = n_refused = 0
     for number in range(given.first, given.first + given.n):
-        outcome = run(number)
+        try:
+            outcome = run(number)
+        except KeyboardInterrupt:
+            break
+        n_done += 1
         n_refused += outcome.error is not None and outcome.failure is None
         if outcome.failure is not None:
             failures[outcome.failure.partition(":")[0]] += 1
             print(f"{number}: {outcome.description}\n    {outcome.failure}", flush=True)
     kinds = ", ".join(f"{count} {kind}" for kind, count in failures.items()) or "no failure"
-    print(f"{given.n} configurations, {n_refused} refused with an error of ours; {kinds}")
+    print(f"{n_done} configurations, {n_refused} refused with an error of ours; {kinds}")
     return failures.total()
 
 
@@ -85,18 +91,19 @@ def run(number: int, show: bool = False) -> Outcome:
     estimator, what = _estimator(rng, X)
     y, kind = _target(rng, X)
     place = str(rng.choice(list(PLACES)))
-    description = f"{what}, X {X.dtype}{X.shape} {place}, y {kind}"
+    weights, how = _weights(rng, estimator, len(X))
+    description = f"{what}, X {X.dtype}{X.shape} {place}, y {kind}{how}"
     with warnings.catch_warnings(record=True) as caught, _alarm():
         warnings.simplefilter("always")
         try:
             there, labels = PLACES[place](X, y, rng)
             caught.clear()
-            estimator.fit(there, labels)
+            estimator.fit(there, labels, **weights)
             result = estimator.transform(there)
             result = result.compute(scheduler="sync") if hasattr(result, "compute") else result
-            features = to_numpy(result)
+            features = to_numpy(result.toarray() if sparse.issparse(result) else result)
         except TimeoutError:
-            return Outcome(description, failure=f"slow: no end within {_SECONDS} s")
+            return Outcome(description, failure=f"slow: no end within {_SECONDS} s of CPU time")
         except Exception as error:
             if show:
                 traceback.print_exc()
@@ -143,13 +150,19 @@ def _alarm() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(_SECONDS)
+    timers = {  # time of the CPU, which does not depend on what else runs, or none at all
+        signal.SIGPROF: (signal.ITIMER_PROF, _SECONDS),
+        signal.SIGALRM: (signal.ITIMER_REAL, 10 * _SECONDS),
+    }
+    before = {number: signal.signal(number, stop) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def _rows(rng: Generator) -> tuple[Any, bool]:
@@ -236,6 +249,27 @@ def _sides(d: int, rng: Generator) -> tuple[int, ...]:
     return height, d // height
 
 
+def _weights(rng: Generator, estimator: Any, n: int) -> tuple[dict[str, Any], str]:
+    """Weights of the rows for `fit`, where it takes any, in one of four cases."""
+    if not has_fit_parameter(estimator, "sample_weight") or rng.random() < 0.75:
+        return {}, ""
+    how = str(rng.choice(list(WEIGHTS)))
+    return {"sample_weight": WEIGHTS[how](n, rng)}, f", weights {how}"
+
+
+WEIGHTS: dict[str, Callable[[int, Generator], Any]] = {
+    "whole": lambda n, rng: rng.integers(0, 3, size=n),
+    "uniform": lambda n, rng: rng.uniform(0, 2, size=n),
+    "small": lambda n, rng: np.full(n, 1 / n),
+    "large": lambda n, rng: rng.uniform(0, 1e6, size=n),
+    "zero": lambda n, rng: np.zeros(n),
+    "one": lambda n, rng: np.eye(n)[0],
+    "negative": lambda n, rng: -np.ones(n),
+    "NaN": lambda n, rng: np.full(n, np.nan),
+    "huge": lambda n, rng: np.full(n, 1e300),
+}
+
+
 def _target(rng: Generator, X: Any) -> tuple[Any, str]:
     n = len(X)
     kind = str(rng.choice(list(TARGETS)))
@@ -257,6 +291,8 @@ TARGETS: dict[str, Callable[[int, Generator], Any]] = {
     "NaN": lambda n, rng: np.where(np.arange(n) == n // 2, np.nan, rng.normal(size=n)),
     "huge": lambda n, rng: rng.normal(size=n) * 1e300,
     "too few": lambda n, rng: rng.integers(0, 2, size=max(0, n - 1)),
+    "columns": lambda n, rng: rng.normal(size=(n, 3)) * [1.0, 1e8, 0.0],
+    "columns of classes": lambda n, rng: rng.integers(0, 3, size=(n, 2)),
 }
 
 

@@ -27,7 +27,7 @@ SOURCE = Path(bochner.__file__).parent
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = [
     ("engine", "records"),
-    ("linear", "kernels", "targets"),
+    ("linear", "kernels", "targets", "weights"),
     ("base", "fourier", "margin", "mercer", "nystroem", "metric", "images", "guarantees"),
     ("data", "models", "plots"),
     ("compare", "papers", "report"),

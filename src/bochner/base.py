@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bochner.engine.places import (
     as_float,
+    asks_for_gradients,
     check_entries,
     check_layout,
+    detached,
     float_dtype,
     is_dask,
     is_dask_table,
@@ -27,6 +32,7 @@ from bochner.engine.places import (
 )
 from bochner.engine.rowwise import map_rows, with_known_lengths
 from bochner.targets import Target, TargetKind, check_labels
+from bochner.weights import repeated_rows
 
 
 class CheckedRows(BaseEstimator):
@@ -54,7 +60,7 @@ class CheckedRows(BaseEstimator):
         if reset:
             self.__dict__.pop(self._learned, None)
         if is_dask(X) or is_device(X):
-            X = self._check_elsewhere(X, reset=reset)
+            X = self._check_elsewhere(detached(X) if reset else X, reset=reset)
             largest = self._largest_entry(float_dtype(X), reset=reset)
             meta = getattr(X, "_meta", None)
             return map_rows(_checked, X, X.shape[1], meta=meta, largest=largest)
@@ -117,7 +123,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows)
         -------
         array of shape (n, n_features_out)
             Of the same kind as `X`, where `X` is, and in its floating dtype (float32 for
-            float16, float64 for integers); lazy when `X` is a dask array.
+            float16, float64 for integers); lazy when `X` is a dask array. Where `X` is a PyTorch
+            tensor that asks for gradients the features have them, or it is an error that says why
+            not: a kernel of your own, :class:`MercerFeatures` with ``density="marginals"`` and
+            networks are computed by code that PyTorch cannot follow.
         """
         check_is_fitted(self)
         container = _get_output_config("transform", self)["dense"]
@@ -126,7 +135,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows)
                 f"set_output(transform={container!r}) would collect all rows of a dask array in "
                 "memory: use transform='default', which gives a lazy dask array."
             )
-        return self._features(self._validate_rows(X, reset=False))
+        features = self._features(self._validate_rows(X, reset=False))
+        if asks_for_gradients(X) and not asks_for_gradients(features):
+            raise without_gradients(self)
+        return features
 
     def _features(self, X: Any) -> Any:
         """The features of rows that have been checked."""
@@ -145,6 +157,7 @@ class SupervisedFeatureMap(FeatureMap):
     """Base of the feature maps that learn from labels."""
 
     target: TargetKind
+    random_state: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,12 +165,17 @@ class SupervisedFeatureMap(FeatureMap):
         return tags
 
     def _validate_labelled(
-        self, X: Any, y: Any, *, reset: bool = True
+        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True
     ) -> tuple[Any, NDArray[Any], Target]:
-        """Rows, one label for each, and what kind of labels these are."""
+        """Rows as often as they count, one label for each, and what kind of labels these are."""
         X = with_known_lengths(self._validate_rows(X, reset=reset))
         y = check_labels(y, X.shape[0])
+        X, y = repeated_rows(X, y, sample_weight, self._weights_seed())
         return X, y, Target.of(y, self.target)
+
+    def _weights_seed(self) -> RandomState:
+        """For weights that are not whole; what `random_state` gives later is as without them."""
+        return deepcopy(check_random_state(self.random_state))
 
 
 def subtask_done(context: Any, estimator: Any, name: str) -> bool | None:
@@ -165,6 +183,14 @@ def subtask_done(context: Any, estimator: Any, name: str) -> bool | None:
     task = context.subcontext(task_name=name).call_on_fit_task_begin(estimator=estimator)
     stop: bool | None = task.call_on_fit_task_end(estimator=estimator)
     return stop
+
+
+def without_gradients(feature_map: Any) -> ValueError:
+    """The error for rows whose gradients would be lost."""
+    return ValueError(
+        f"X asks for gradients, which this {type(feature_map).__name__} cannot give: its features "
+        "are computed by code that PyTorch does not follow. Use X.detach()."
+    )
 
 
 def n_pairs(n_components: int, otherwise: str = "") -> int:

@@ -12,6 +12,7 @@ target         columns A                           signs s             lambda_ij
 two classes    y = +-1                             1                   y_i y_j
 many classes   one column per class, and ones      2, ..., 2, -1       1 if equal, else -1
 regression     (y - mean) / max |y - mean|         1                   product of the two
+several        the same of each of K columns       1/K, ..., 1/K       mean of their products
 =============  ==================================  ==================  =======================
 
 For classes its mean over all pairs is ``2 sum_c pi_c^2 - 1`` with shares ``pi_c``: far from 0 with
@@ -39,9 +40,10 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Target:
-    """What kind of labels there are; `classes` is None for regression."""
+    """What kind of labels there are; `classes` is None for regression, of one or more columns."""
 
     classes: NDArray[Any] | None
+    n_columns: int = 1
 
     @classmethod
     def of(cls, y: Any, kind: TargetKind = "auto") -> Target:
@@ -49,14 +51,19 @@ class Target:
         y = np.asarray(y)
         with np.errstate(invalid="ignore"):  # it tries integers, which huge numbers are not
             recognised = type_of_target(y, input_name="y")
+        continuous = recognised.startswith("continuous")
+        if kind == "regression" or (kind == "auto" and continuous):
+            _check_numbers(y)
+            return cls(None, 1 if y.ndim == 1 else y.shape[1])
+        if y.ndim > 1:
+            raise ValueError(
+                f"Unknown label type: y must hold one class per row, got {y.shape[1]} columns "
+                f"({recognised}). Several columns may be numbers: target='regression'."
+            )
         if recognised not in ("binary", "multiclass", "continuous"):
             raise ValueError(
                 f"Unknown label type: y must hold one label or number per row, got {recognised}."
             )
-        continuous = recognised == "continuous"
-        if kind == "regression" or (kind == "auto" and continuous):
-            _check_numbers(y)
-            return cls(None)
         if continuous:
             raise ValueError(
                 "Unknown label type: target='classification' needs classes, but y holds "
@@ -72,7 +79,7 @@ class Target:
     @property
     def n_sums(self) -> int:
         """Number of :meth:`sum_columns`."""
-        return 2 if self.classes is None else len(self.classes)
+        return self.n_columns + 1 if self.classes is None else len(self.classes)
 
     def indices(self, y: Any) -> NDArray[np.intp]:
         """Positions of the labels in `classes`."""
@@ -91,8 +98,7 @@ class Target:
         mean and the largest deviation are known only when all rows have been seen.
         """
         if self.classes is None:
-            values = np.asarray(y, dtype=np.float64)
-            return np.column_stack([values, np.ones_like(values)])
+            return np.column_stack([np.asarray(y, dtype=np.float64), np.ones(len(y))])
         index = self.indices(y)
         if len(self.classes) == 2:
             return np.where(index == 1, 1.0, -1.0)[:, None]
@@ -113,7 +119,8 @@ class Target:
     def columns_and_signs(self, y: Any, *, centred: bool = False) -> tuple[Float, Float]:
         """``A`` and ``s`` of the table above, for all rows at once."""
         if self.classes is None:
-            return _scaled(np.asarray(y, np.float64))[:, None], np.ones(1)
+            columns = _scaled(as_columns(y))
+            return columns, np.full(columns.shape[1], 1 / columns.shape[1])
         if centred:
             columns = self.sum_columns(y)
             shares = columns.mean(axis=0)
@@ -127,13 +134,13 @@ class Target:
     def similarities(self, labels: Any, y: Any) -> list[tuple[NDArray[np.intp], Float, Float]]:
         """``lambda(labels_l, y_j)`` as a few products: positions of labels, factors, a column.
 
-        ``lambda(labels[p], y) = factor[p] * column``: one entry for two classes and for
-        regression, one per class for many classes.
+        ``lambda(labels[p], y) = factor[p] * column``, added up over the entries: one for two
+        classes, one for each column of numbers, one per class for many classes.
         """
         if self.classes is None:
-            numbers = np.asarray(y, np.float64), np.asarray(labels, np.float64)
-            scaled = _scaled(np.concatenate(numbers), len(y))
-            return [(np.arange(len(labels)), scaled[len(y) :], scaled[: len(y)])]
+            scaled = _scaled(np.concatenate([as_columns(y), as_columns(labels)]), len(y))
+            positions, K = np.arange(len(labels)), scaled.shape[1]
+            return [(positions, column[len(y) :], column[: len(y)] / K) for column in scaled.T]
         if len(self.classes) == 2:
             factors = self.raw_columns(labels)[:, 0]
             return [(np.arange(len(labels)), factors, self.raw_columns(y)[:, 0])]
@@ -142,6 +149,12 @@ class Target:
             (np.flatnonzero(own == c), np.ones(np.count_nonzero(own == c)), 2.0 * (index == c) - 1)
             for c in np.unique(own)
         ]
+
+
+def as_columns(y: Any) -> Float:
+    """Numbers of shape (n,) or (n, K) as (n, K)."""
+    numbers = np.asarray(y, np.float64)
+    return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
 def _check_numbers(y: Any) -> None:
@@ -160,32 +173,34 @@ def spread_of(shares: Float) -> float:
     return float(np.sqrt(squares - 2 * np.sum(shares**3) + squares**2))
 
 
-def unit_of(numbers: Float) -> float:
-    """A power of two as large as the largest of `numbers`: sums of multiples of it stay finite."""
-    exponent = int(np.frexp(np.abs(numbers).max())[1]) - 1
-    return float(np.ldexp(1.0, max(exponent, -1022)))
+def unit_of(numbers: Float) -> Float:
+    """A power of two as large as the largest of each column: sums of its multiples are finite."""
+    exponents = np.frexp(np.abs(numbers).max(axis=0))[1] - 1
+    return np.asarray(np.ldexp(1.0, np.maximum(exponents, -1022)))
 
 
 def _scaled(numbers: Float, n_rows: int | None = None) -> Float:
-    """Numbers less the mean of the first `n_rows`, the largest made 1."""
+    """Columns less the mean of their first `n_rows`, the largest entry of each made 1."""
     numbers = numbers / unit_of(numbers)
-    centred = numbers - numbers[:n_rows].mean()
-    largest = np.abs(centred).max()
-    if not largest > 0:
+    centred = numbers - numbers[:n_rows].mean(axis=0)
+    largest = np.abs(centred).max(axis=0)
+    if not largest.any():
         raise ValueError("y is constant: there is nothing to align with.")
-    scaled: Float = centred / largest
+    scaled: Float = centred / np.where(largest > 0, largest, 1.0)
     return scaled
 
 
 def check_labels(y: Any, n_rows: float) -> NDArray[Any]:
-    """Labels on the host, one per row."""
+    """Labels on the host, one per row, or several columns of numbers."""
     if is_dask(y):
         y = y.compute()
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     if is_device(y):
         y = to_numpy(y)
-    y = column_or_1d(y, warn=True)
+    y = np.asarray(y) if isinstance(y, (list, tuple)) else y
+    shape = getattr(y, "shape", ())
+    y = np.asarray(y if len(shape) == 2 and shape[1] > 1 else column_or_1d(y, warn=True))
     if not len(y):
         raise ValueError("y is empty: one label per row is needed.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import bochner
-from bochner import FourierFeatures
+from bochner import FourierFeatures, linear
 from bochner.engine.places import (
     as_float,
     cast,
@@ -27,6 +27,7 @@ from bochner.engine.places import (
     without_half,
     zeros,
 )
+from bochner.linear.normal_equations import NormalEquations
 from tests.places import PLACES, on_host
 
 LIBRARIES = ["numpy", "torch", "strict"]
@@ -387,3 +388,24 @@ def test_the_rule_for_maps_lets_pass(code):
 )
 def test_the_rule_sees(code):
     assert list(own_decisions(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda X, y: NormalEquations.from_rows(X, y),
+        lambda X, y: linear.GrowingRidge(y).append(X).solve(1.0),
+        lambda X, y: linear.solve_squared_hinge(X, y, 1.0),
+        lambda X, y: list(linear.squared_hinge_path(X, y, [1.0])),
+        lambda X, y: linear.project_onto_dual_set(X[:, :1], y, 1.0),
+    ],
+)
+def test_solvers_do_not_work_on_lazy_arrays(solve):
+    """dask would say that all chunks must be square, or solve another problem without a word."""
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).normal(size=(101, 7))
+    y = np.sign(X[:, :1])
+    solve(X, y)
+    rows = da.from_array(X, chunks=((37, 1, 63), (2, 5)))
+    with pytest.raises(ValueError, match=r"a dask array is not taken here.*X\.compute\(\)"):
+        solve(rows, y)

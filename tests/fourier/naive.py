@@ -23,24 +23,23 @@ def centred_score(X, y, w, weights=None):
     """Mean of lambda h over pairs, with what the centring takes off a random order added."""
     weights = np.ones(len(X)) if weights is None else weights
     similarity = centred_similarity(y, weights)
-    pairs = weights.sum() ** 2 - weights @ weights
+    pairs = weights.sum() ** 2 - weights.sum()
     wave = np.average(np.exp(1j * X @ w), weights=weights)
-    chance = weights**2 @ similarity.diagonal() * abs(wave) ** 2 / pairs
+    chance = weights @ similarity.diagonal() * abs(wave) ** 2 / pairs
     return 1 - 2 * alignment_loss(X, similarity, w, weights) + chance
 
 
 def alignment_loss(X, similarity, w, weights=None):
-    """Mean of (1 - lambda h) / 2 over ordered pairs of different rows."""
+    """Mean of (1 - lambda h) / 2 over ordered pairs of different rows; weights are counts."""
     n = len(X)
     weights = np.ones(n) if weights is None else weights
     total = norm = 0.0
     for i in range(n):
         for j in range(n):
-            if i != j:
-                pair = weights[i] * weights[j]
-                cosine = np.cos(w @ (X[i] - X[j]))
-                total += pair * (1 - similarity[i, j] * cosine) / 2
-                norm += pair
+            pair = weights[i] * (weights[j] - (i == j))  # a copy pairs with the other copies
+            cosine = np.cos(w @ (X[i] - X[j]))
+            total += pair * (1 - similarity[i, j] * cosine) / 2
+            norm += pair
     return total / norm
 
 

@@ -6,6 +6,7 @@ from sklearn.kernel_approximation import RBFSampler
 from bochner import FourierFeatures
 from bochner.kernels import Gaussian, Laplacian, Matern
 from tests.feature_map_case import FeatureMapCase
+from tests.places import PLACES
 
 
 class TestPaired(FeatureMapCase):
@@ -158,3 +159,29 @@ def test_dask_dataframe_keeps_its_names():
     median = FourierFeatures(gamma="median", random_state=0)
     lazily = median.fit(dd.from_pandas(table, npartitions=3)).kernel_
     assert lazily == median.fit(table).kernel_
+
+
+class TestParts:
+    @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "dask"])
+    @pytest.mark.parametrize("parameters", [{}, {"gamma": 0.3}, {"kernel": "laplacian"}])
+    def test_they_give_what_all_rows_give(self, parameters, place, rng):
+        X = rng.normal(size=(90, 3)) * np.linspace(1, 9, 90)[:, None]  # the parts differ
+        for seed in (0, np.random.RandomState(0)):
+            expected = FourierFeatures(n_components=6, random_state=0, **parameters).fit(X)
+            parts = FourierFeatures(n_components=6, random_state=seed, **parameters)
+            for part in (X[:10], X[10:50], X[50:]):
+                parts.partial_fit(PLACES[place](part))
+            assert parts.kernel_.gamma == pytest.approx(expected.kernel_.gamma, rel=1e-12)
+            np.testing.assert_allclose(parts.frequencies_, expected.frequencies_, rtol=1e-12)
+        parts.set_params(random_state=0).fit(X[:20]).partial_fit(X)
+        np.testing.assert_allclose(parts.frequencies_, expected.frequencies_, rtol=1e-12)
+
+    def test_there_are_none_for_a_median(self, rng):
+        features = FourierFeatures(gamma="median")
+        assert not hasattr(features, "partial_fit")
+        assert hasattr(FourierFeatures(), "partial_fit")
+
+    def test_other_columns_are_refused(self, rng):
+        features = FourierFeatures(n_components=4).partial_fit(rng.normal(size=(9, 3)))
+        with pytest.raises(ValueError, match="2 features"):
+            features.partial_fit(rng.normal(size=(9, 2)))

@@ -166,3 +166,9 @@ class TestDraws:
 
     def test_effective_size(self):
         assert effective_size(np.full(7, 1 / 7)) == pytest.approx(7)
+
+
+def test_numbers_that_are_too_long_for_numpy():
+    losses = [0.1, 0.2, 0.9]
+    np.testing.assert_array_equal(gibbs_posterior(losses, 10**30, 400), [1, 0, 0])
+    np.testing.assert_array_equal(power_posterior(losses, 10**30), [1, 0, 0])

@@ -538,6 +538,10 @@ def test_numbers_of_sizes_that_cannot_be_squared_together(rng):
 def test_weights_that_leave_nothing_to_compare():
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     learned = PosteriorFourierFeatures(n_components=4, n_candidates=10)
-    for weights in (np.eye(40)[0], np.full(40, 1e300)):
-        with pytest.raises(ValueError, match="two rows whose sample_weight is above zero"):
+    for weights, message in (
+        (np.eye(40)[0], "sample_weight must be above zero for at least 2 rows"),
+        (np.full(40, 1e300), "sample_weight counts rows: .* sum to 4e.301"),
+        (np.full(40, 0.02), "sample_weight counts rows: .* sum to 0.8"),
+    ):
+        with pytest.raises(ValueError, match=message):
             learned.fit(X, y, sample_weight=weights)

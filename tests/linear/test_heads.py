@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from bochner import FourierFeatures
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.linear.heads import row_space
 from bochner.linear.normal_equations import NormalEquations
@@ -243,3 +244,15 @@ def test_a_wrong_penalty_is_named(head, C):
 def test_one_class_is_an_error():
     with pytest.raises(ValueError, match="2 classes, got one class only"):
         RidgeClassifier().fit([[0.0], [1.0]], [1, 1])
+
+
+@pytest.mark.parametrize("head", [RidgeClassifier, RidgeRegressor, SquaredHingeClassifier])
+def test_blocks_need_a_penalty(head, rng):
+    X = rng.normal(size=(20, 2))
+    features = FourierFeatures(n_components=4).fit(X)
+    for fit in (
+        lambda model: model.fit_map(features, X, np.arange(20) % 2),
+        lambda model: model.fit_blocks([(X, np.arange(20) % 2)]),
+    ):
+        with pytest.raises(ValueError, match="C must be a number for rows that come in blocks"):
+            fit(head(C="auto"))

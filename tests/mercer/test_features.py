@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -353,3 +355,22 @@ def test_not_a_number_is_refused_by_partial_fit(rng):
     with pytest.raises(ValueError, match="NaN"):
         fitted.partial_fit(np.full((2, 3), np.nan))
     assert np.isfinite(fitted.partial_fit(X).transform(X)).all()
+
+
+@pytest.mark.parametrize("density", ["gaussian", "marginals"])
+def test_tables_of_unknown_lengths_are_looked_at_as_a_whole(density, rng):
+    """Their first rows are not like the others: the truth is what NumPy rows say."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X = np.vstack([0.1 * rng.normal(size=(3000, 2)), 5 + 3 * rng.normal(size=(3000, 2))])
+    table = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=6)
+    lazy = table[table["a"] > -100]  # all rows, but nobody knows
+    assert np.isnan(lazy.to_dask_array().shape[0])
+    make = functools.partial(
+        MercerFeatures, n_components=21, density=density, gamma="median", random_state=0
+    )
+    there, here = make().fit(lazy), make().fit(X)
+    assert here.captured_mass_ > 0.1
+    assert there.captured_mass_ == pytest.approx(here.captured_mass_, rel=1e-6)
+    assert there.kernel_.gamma == pytest.approx(here.kernel_.gamma, rel=1e-6)
+    first = make().fit(X[:1000])
+    assert abs(first.kernel_.gamma / here.kernel_.gamma - 1) > 1

@@ -223,3 +223,13 @@ class TestBadInput:
     def test_parameters(self, wrong):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             GradientMetric(**wrong).fit(np.eye(20), np.arange(20) % 2)
+
+
+def test_the_unit_of_the_numbers_does_not_matter(rng):
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2 * X[:, 0])
+    plain, huge = (
+        GradientMetric(n_frequencies=16, n_rounds=1, random_state=0).fit(X, z).transform(X)
+        for z in (y, 2.0**1020 * y)
+    )
+    np.testing.assert_allclose(huge, plain, rtol=0, atol=1e-10)

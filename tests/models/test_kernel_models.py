@@ -1,5 +1,6 @@
 """KernelClassifier and KernelRegressor: what they choose, where they work, what they promise."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -249,6 +250,25 @@ class TestTargets:
             n_components=64, class_weight={0: 1e-6, 1: 1.0}, random_state=0
         )
         assert np.mean(balanced.fit(X[:300], y[:300]).predict(X[:300]) == 1) > 0.9
+
+    @pytest.mark.parametrize("kind", [KernelClassifier, KernelRegressor])
+    def test_rows_of_weight_zero_are_absent(self, kind, rng):
+        """Which rows are held out, how columns are scaled, gamma: all is of the others."""
+        X, y = classes(120, 2)
+        weights = rng.uniform(0.5, 2, size=120)
+        weights[::4] = 0
+        X[::4] *= 50
+        kept = weights > 0
+        make = functools.partial(kind, n_components=16, metric=None, random_state=0)
+        found = make().fit(X, y, weights).predict(X)
+        expected = make().fit(X[kept], y[kept], weights[kept]).predict(X)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+        with pytest.raises(ValueError, match="sample_weight must be above zero"):
+            make().fit(X, y, np.zeros(120))
+
+    def test_several_columns_of_classes_are_refused(self, rng):
+        with pytest.raises(ValueError, match="one class per row, got 2 columns"):
+            KernelClassifier().fit(rng.normal(size=(40, 2)), rng.integers(2, size=(40, 2)))
 
     @pytest.mark.parametrize(
         ("kind", "y", "message"),

@@ -297,3 +297,10 @@ def test_sparse_landmarks_stay_sparse():
     assert sparse.issparse(fitted.landmarks_)
     plainly = NystroemFeatures(20, random_state=0).fit(X.toarray())
     np.testing.assert_allclose(fitted.transform(X), plainly.transform(X.toarray()), atol=1e-12)
+
+
+def test_a_truth_value_counts_as_one(rng):
+    assert NystroemFeatures(n_components=True).fit_transform(rng.normal(size=(9, 2))).shape == (
+        9,
+        1,
+    )

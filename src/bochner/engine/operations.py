@@ -7,7 +7,8 @@ NumPy array or      :mod:`bochner.engine.cpu`; memory-mapped files are read bloc
 memory map          block
 SciPy sparse        :mod:`bochner.engine.cpu`, in CSR form, never made dense
 array-API array     :mod:`bochner.engine.device`, on the array's own device (PyTorch,
-                    CuPy, ...)
+                    CuPy, ...); :mod:`bochner.engine.gradients` where it is a PyTorch
+                    tensor that asks for gradients
 dask array          :mod:`bochner.engine.cluster`, each block by the rules above
 ==================  ====================================================================
 
@@ -26,14 +27,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bochner.engine.places import as_array, is_host, place_of
+from bochner.engine.pairs.forms import fits_in_single
+from bochner.engine.places import (
+    as_array,
+    as_float,
+    asks_for_gradients,
+    cast,
+    float_dtype,
+    is_dask,
+    is_host,
+    place_of,
+    result_dtype,
+    wide_dtype,
+)
 
 _MODULES = {"host": "cpu", "device": "device", "cluster": "cluster"}
 
 
 def _engine_for(X: Any) -> ModuleType:
     """The module of the engine that can work on `X` where it is."""
-    return import_module(f"bochner.engine.{_MODULES[place_of(X)]}")
+    module = "gradients" if asks_for_gradients(X) else _MODULES[place_of(X)]
+    return import_module(f"bochner.engine.{module}")
 
 
 def _check_shapes(X: Any, W: Any) -> None:
@@ -258,7 +272,13 @@ def kernel_rows(
                 f"shape {tuple(normalization.shape)}."
             )
     options = {"n_threads": n_threads, "memory_budget": memory_budget}
-    return _engine_for(X).kernel_rows(X, Z, kernel, normalization=normalization, **options)
+    place, own = _engine_for(X), float_dtype(X)
+    if not is_dask(X) and own == np.float32 and not fits_in_single(kernel):
+        values = place.kernel_rows(
+            cast(as_float(X), wide_dtype(X)), Z, kernel, normalization=normalization, **options
+        )
+        return cast(values, result_dtype(X))
+    return place.kernel_rows(X, Z, kernel, normalization=normalization, **options)
 
 
 def fourier_sums(

@@ -144,6 +144,12 @@ def namespace(X: Any) -> Any:
 
 
 def _find_namespace(X: Any) -> Any:
+    if is_dask(X):  # blocks have a library; a lazy solver would be slow, or wrong without a word
+        raise ValueError(
+            "a dask array is not taken here: give an array in memory or on a device, such as "
+            "X.compute(). Maps, and the classifiers and regressors of bochner.linear, take dask "
+            "arrays and go through their blocks."
+        )
     try:
         from array_api_compat import array_namespace
     except ModuleNotFoundError as error:
@@ -295,9 +301,18 @@ def detached(X: Any) -> Any:
     return X.detach() if is_torch(X) else X
 
 
+def asks_for_gradients(X: Any) -> bool:
+    """Whether PyTorch records what becomes of `X`."""
+    if not is_torch(X) or not X.requires_grad:
+        return False
+    import torch
+
+    return torch.is_grad_enabled()
+
+
 def dense(X: Any) -> Any:
-    """`X` as a dense array, outside of PyTorch's record of gradients."""
-    return X.toarray() if sparse.issparse(X) else detached(X)
+    """`X` as a dense array, where it is."""
+    return X.toarray() if sparse.issparse(X) else X
 
 
 def to_numpy(X: Any) -> NDArray[Any]:

@@ -36,16 +36,26 @@ _BATCH, _BATCH_ENTRIES = 2**16, 2**22  # rows, and entries of them, that are cop
 _COLLECTED_BYTES = 2**30  # of a dask array, by default
 
 
-def variance(X: Any) -> float:
-    """The variance of all entries of `X`, in one pass, accumulated in float64."""
-    count, _, squares = reduce_rows(_moments, X, merge=_merge)
+def variance(X: Any, weights: Any = None) -> float:
+    """The variance of all entries of `X`, in one pass, accumulated in float64.
+
+    Rows count as often as `weights`, on the host, say.
+    """
+    count, _, squares = entry_moments(X, weights)
     return float(squares / count)
 
 
-Moments = tuple[int, float, float]  # number of entries, their mean, sum of squares about it
+Moments = tuple[float, float, float]  # number of entries, their mean, sum of squares about it
 
 
-def _merge(one: Moments, other: Moments) -> Moments:
+def entry_moments(X: Any, weights: Any = None) -> Moments:
+    """What the variance of all entries is made of; see :func:`merge_moments`."""
+    aligned = () if weights is None else (weights,)
+    found: Moments = reduce_rows(_moments, X, *aligned, merge=merge_moments)
+    return found
+
+
+def merge_moments(one: Moments, other: Moments) -> Moments:
     """The moments of two sets together (Chan, Golub and LeVeque)."""
     count = one[0] + other[0]
     if count == 0:
@@ -54,22 +64,36 @@ def _merge(one: Moments, other: Moments) -> Moments:
     return count, one[1] + shift * share, one[2] + other[2] + shift**2 * one[0] * share
 
 
-def _moments(X: Any) -> Moments:
+def _moments(X: Any, weights: Any = None) -> Moments:
     if sparse.issparse(X):
-        values = X.data.astype(np.float64)
+        values, counts = X.data.astype(np.float64), None
         zeros = X.shape[0] * X.shape[1] - values.size
-        return _merge((zeros, 0.0, 0.0), _batch_moments(np, values))
+        if weights is not None:
+            counts = np.repeat(weights, np.diff(X.indptr))
+            zeros = np.sum(weights) * X.shape[1] - counts.sum()
+        return merge_moments((float(zeros), 0.0, 0.0), _batch_moments(np, values, counts))
     xp, wide = namespace(X), wide_dtype(X)
+
+    def of_batch(rows: slice) -> Moments:
+        values = cast(X[rows, :], wide)
+        if weights is None:
+            return _batch_moments(xp, values)
+        counts = convert(weights[rows], values)[:, None]
+        return _batch_moments(xp, values, counts + xp.zeros_like(values))
+
     height = min(_BATCH, _BATCH_ENTRIES // max(1, X.shape[1]))
-    batches = (cast(X[rows, :], wide) for rows in row_slices(X.shape[0], height))
-    return reduce(_merge, (_batch_moments(xp, batch) for batch in batches), (0, 0.0, 0.0))
+    batches = row_slices(X.shape[0], height)
+    return reduce(merge_moments, map(of_batch, batches), (0.0, 0.0, 0.0))
 
 
-def _batch_moments(xp: Any, values: Any) -> Moments:
-    size = math.prod(values.shape)
+def _batch_moments(xp: Any, values: Any, counts: Any = None) -> Moments:
+    size = math.prod(values.shape) if counts is None else float(xp.sum(counts))
     if size == 0:
-        return 0, 0.0, 0.0
-    return size, float(xp.mean(values)), float(xp.var(values)) * size
+        return 0.0, 0.0, 0.0
+    if counts is None:
+        return size, float(xp.mean(values)), float(xp.var(values)) * size
+    mean = float(xp.sum(counts * values)) / size
+    return size, mean, float(xp.sum(counts * (values - mean) ** 2))
 
 
 def constant_columns(X: Any) -> NDArray[np.bool_]:
@@ -145,7 +169,8 @@ def _are_rows(X: Any, labels: Any, points: Any, of_points: Any) -> NDArray[np.bo
     found = np.zeros(len(wanted), bool)
     for index in np.flatnonzero(first < last):
         near = order[first[index] : last[index]]
-        near = near[labels[near] == of_points[index]][:16]
+        same = labels[near] == of_points[index]
+        near = near[same.reshape(len(near), -1).all(axis=1)][:16]
         if near.size:
             same = dense(take_rows(X, near)) == dense(points[index : index + 1])
             found[index] = same.all(axis=1).any()

@@ -12,8 +12,8 @@ What the posteriors weigh by is the fraction without the 2, the *agreement*, of 
 similarity of :mod:`bochner.targets`:
 :math:`\sum_k s_k |F_k|^2 \propto \sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`.
 
-With sample weights, :math:`\lambda_{ij}` is multiplied by :math:`\omega_i \omega_j` and
-:math:`n (n - 1)` becomes :math:`(\sum \omega)^2 - \sum \omega^2`.
+Sample weights are counts: a row of weight 2 is that row twice, and pairs with its copy. So
+:math:`F_k` and :math:`\sum_i \lambda_{ii}` are weighted sums, and `n` is the sum of the weights.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
 
 from bochner import engine
 from bochner.engine.places import to_numpy
-from bochner.engine.summaries import keep_rows
-from bochner.targets import Target, spread_of, unit_of
+from bochner.targets import Target, as_columns, spread_of, unit_of
 
 Float = NDArray[np.float64]
 
@@ -47,14 +45,15 @@ class AlignmentSums:
         Fourier sums of the target's ``sum_columns``.
     n_rows : int
         Rows seen.
-    moments : array of shape (5,)
-        Sums over rows of ``w, w^2, w y, w^2 y, w^2 y^2`` with sample weights ``w`` (the last
-        three for regression only).
-    by_class : array of shape (2, n_classes)
-        Sums of ``w`` and ``w^2`` over the rows of each class (none for regression).
-    extremes : (float, float)
+    count : float
+        Sum of their weights: rows that they stand for.
+    moments : array of shape (2, n_columns)
+        Weighted sums of ``y`` and ``y^2`` (regression only).
+    by_class : array of shape (n_classes,)
+        Sums of the weights of each class (none for regression).
+    extremes : array of shape (2, n_columns)
         Smallest and largest ``y`` (regression only).
-    offset, unit : float
+    offset, unit : arrays of shape (n_columns,)
         Sums of numbers far from zero would lose the digits in which these differ, squares of
         large ones overflow. Any values near them and of their size will do.
     """
@@ -62,85 +61,99 @@ class AlignmentSums:
     target: Target
     sums: NDArray[np.complex128]
     n_rows: int
+    count: float
     moments: Float
     by_class: Float
-    extremes: tuple[float, float] = (np.inf, -np.inf)
-    offset: float = 0.0
-    unit: float = 1.0
+    extremes: Float
+    offset: Float
+    unit: Float
 
     @classmethod
     def empty(cls, target: Target, n_frequencies: int, y: Any) -> AlignmentSums:
         """No sums yet, with the offset and the unit that suit the first labels `y`."""
         zeros = np.zeros((n_frequencies, target.n_sums), np.complex128)
-        if target.classes is not None:
-            return cls(target, zeros, 0, np.zeros(5), np.zeros((2, target.n_sums)))
-        numbers = np.asarray(y, np.float64)
+        numbers = np.zeros((1, 0)) if target.classes is not None else as_columns(y)
+        K, n_classes = numbers.shape[1], 0 if target.classes is None else target.n_sums
         unit = unit_of(numbers)
-        offset = float(np.mean(numbers / unit))
-        return cls(target, zeros, 0, np.zeros(5), np.zeros((2, 0)), offset=offset, unit=unit)
+        return cls(
+            target,
+            zeros,
+            n_rows=0,
+            count=0.0,
+            moments=np.zeros((2, K)),
+            by_class=np.zeros(n_classes),
+            extremes=np.array([np.full(K, np.inf), np.full(K, -np.inf)]),
+            offset=np.mean(numbers / unit, axis=0),
+            unit=unit,
+        )
 
     def columns(self, y: Any) -> Float:
         """The columns to sum, numbers in units and less the offset."""
         columns = self.target.sum_columns(y)
         if self.target.classes is None:
-            columns[:, 0] = columns[:, 0] / self.unit - self.offset
+            columns[:, :-1] = columns[:, :-1] / self.unit - self.offset
         return columns
 
     def add(self, sums: NDArray[np.complex128], y: Any, weights: Float | None) -> AlignmentSums:
         """With the sums of more rows, whose labels are `y`; those of weight 0 do not count."""
         w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-        columns, numbers = self.columns(y), self.target.classes is None
-        values = columns[:, 0] if numbers else np.zeros(len(y))
+        columns = self.columns(y)
+        values = columns[:, : self.moments.shape[1]]
         with np.errstate(over="ignore", invalid="ignore"):  # of what `agreement` refuses
-            moments = [w.sum(), w @ w, w @ values, w @ (w * values), w @ (w * values**2)]
-            by_class = np.zeros((2, 0)) if numbers else np.stack([w, w**2]) @ columns
-        low, high = self.extremes
+            moments = np.stack([w @ values, w @ values**2])
         present = values[w > 0]
+        low, high = self.extremes
+        if len(present):
+            low, high = np.minimum(low, present.min(axis=0)), np.maximum(high, present.max(axis=0))
         return replace(
             self,
             sums=self.sums + sums,
             n_rows=self.n_rows + len(present),
+            count=self.count + float(w.sum()),
             moments=self.moments + moments,
-            by_class=self.by_class + by_class,
-            extremes=(present.min(initial=low), present.max(initial=high)),
+            by_class=self.by_class + (w @ columns if len(self.by_class) else 0.0),
+            extremes=np.stack([low, high]),
         )
 
     @property
     def shares(self) -> Float:
         """The share of each class in the rows, by their weights."""
-        return np.asarray(self.by_class[0] / self.by_class[0].sum())
+        return np.asarray(self.by_class / self.by_class.sum())
 
-    def _regression_scale(self) -> tuple[float, float]:
-        w, _, wy, _, _ = self.moments
-        mean = wy / w
-        largest = max(self.extremes[1] - mean, mean - self.extremes[0])
-        if not largest > 4 * np.finfo(np.float64).eps * abs(self.offset):  # the mean's rounding
+    def _regression_scale(self) -> tuple[Float, Float]:
+        """Mean and largest deviation of each column; infinite for one that is constant."""
+        mean = self.moments[0] / self.count
+        largest = np.maximum(self.extremes[1] - mean, mean - self.extremes[0])
+        rounding = 4 * np.finfo(np.float64).eps * np.abs(self.offset)  # of the mean
+        if not (largest > rounding).any():
             raise ValueError("y is constant: there is nothing to align with.")
-        return mean, largest
+        return mean, np.where(largest > rounding, largest, np.inf)
 
     def similarity_sums(self) -> Float:
         """``sum_k s_k |F_k(w)|^2`` for every frequency."""
         F = self.sums
         if self.target.classes is None:
             mean, largest = self._regression_scale()
-            return (np.abs(F[:, 0] - mean * F[:, 1]) / largest) ** 2
+            squares = np.abs((F[:, :-1] - F[:, -1:] * mean) / largest) ** 2
+            return np.asarray(squares.mean(axis=1))
         return 2 * (np.abs(F) ** 2).sum(axis=1) - np.abs(F.sum(axis=1)) ** 2
 
     def self_similarity(self) -> float:
         """``sum_i lambda_ii``."""
-        _, w2, _, w2y, w2yy = self.moments
         if self.target.classes is None:
             mean, largest = self._regression_scale()
-            return float(w2yy - 2 * mean * w2y + mean**2 * w2) / largest**2
-        return float(w2)
+            first, second = self.moments
+            squares = second - 2 * mean * first + mean**2 * self.count
+            return float(np.mean(squares / largest**2))
+        return self.count
 
     def _centred(self) -> Float:
         """``sum_c |F_c - pi_c F_all|^2`` less what it would be for labels in random order."""
-        if np.count_nonzero(self.by_class[0]) == 1:
+        if np.count_nonzero(self.by_class) == 1:
             return np.zeros(len(self.sums))  # one class so far
         pi, total = self.shares, self.sums.sum(axis=1)
-        own = self.by_class[1] @ (1 - 2 * pi + pi @ pi)
-        chance = own * (1 - np.abs(total / self.moments[0]) ** 2)
+        own = self.by_class @ (1 - 2 * pi + pi @ pi)
+        chance = own * (1 - np.abs(total / self.count) ** 2)
         squares = (np.abs(self.sums - np.outer(total, pi)) ** 2).sum(axis=1)
         return np.asarray((squares - chance) / spread_of(pi))
 
@@ -162,14 +175,14 @@ class AlignmentSums:
 
         The centred one is 0 on average for labels in random order.
         """
-        w, w2 = map(float, self.moments[:2])
-        pairs = w * w - w2
+        pairs = self.count * (self.count - 1)
         if self.n_rows < 2:
             raise ValueError(f"the alignment loss needs at least two rows, got {self.n_rows}.")
         if not 0 < pairs < np.inf:
             raise ValueError(
-                "the alignment loss needs at least two rows whose sample_weight is above zero, of "
-                f"a size that can be squared; the weights of {self.n_rows} rows sum to {w:g}."
+                "sample_weight counts rows: the alignment loss needs more than one of them, and a "
+                f"number that can be squared, but the weights of {self.n_rows} rows sum to "
+                f"{self.count:g}."
             )
         if not np.isfinite(self.moments).all():
             raise ValueError("y holds numbers whose squares do not fit in float64; scale them.")
@@ -200,24 +213,6 @@ def label_sums(
     if weights is not None:
         columns = columns * np.asarray(weights)[:, None]
     return to_numpy(engine.fourier_sums(X, W, columns, **options))
-
-
-def rows_with_weight(X: Any, y: Any, sample_weight: Any, least: int) -> tuple[Any, Any, Any]:
-    """Rows, labels and weights without the rows of weight 0; `least` must be left."""
-    if sample_weight is None:
-        return X, y, None
-    weights = _check_sample_weight(
-        sample_weight, y, ensure_non_negative=True, allow_all_zero_weights=True
-    )
-    kept = np.flatnonzero(weights)
-    if len(kept) < least:
-        raise ValueError(
-            "the alignment loss needs at least two rows whose sample_weight is above zero, got "
-            f"{len(kept)} of {len(y)}."
-        )
-    if len(kept) == len(y):
-        return X, y, weights
-    return keep_rows(X, kept), y[kept], weights[kept]
 
 
 def landmark_losses(

@@ -13,6 +13,7 @@ from bochner.engine.places import cast, identity, namespace, on_cuda, wide_dtype
 from bochner.engine.summaries import choose_rows, rows_at, sample_rows, variance
 from bochner.guarantees.guarantee import ConditionsNotMet
 from bochner.kernels import SpectralKernel, StandardKernel, kernel_object
+from bochner.weights import copies
 
 GAMMA_RULES = ("scale", "median")
 MOST = 2**31 - 1  # of anything that is counted: more would not fit in any memory
@@ -30,9 +31,13 @@ _MEDIAN_ROWS = 1000
 
 
 def resolve_kernel(
-    kernel: str | SpectralKernel, gamma: float | str, X: Any, random_state: RandomState
+    kernel: str | SpectralKernel,
+    gamma: float | str,
+    X: Any,
+    random_state: RandomState,
+    weights: Any = None,
 ) -> SpectralKernel:
-    """The kernel object, with a number for gamma.
+    """The kernel object, with a number for gamma, for rows that count as often as `weights` say.
 
     A standard kernel's own gamma, if it has one, goes first; a user's own object is returned as it
     is. ``"scale"`` is ``1 / (n_features * X.var())`` as in scikit-learn's SVC, and
@@ -47,21 +52,31 @@ def resolve_kernel(
     if not isinstance(kernel, StandardKernel):
         return kernel
     if kernel.gamma is None:
-        kernel = kernel.with_gamma(_gamma(kernel, gamma, X, random_state))
+        kernel = kernel.with_gamma(_gamma(kernel, gamma, X, random_state, weights))
     _ = kernel.width  # raises where it is not a positive number
     return kernel
 
 
-def _gamma(kernel: StandardKernel, gamma: float | str, X: Any, random_state: RandomState) -> float:
+def _gamma(
+    kernel: StandardKernel, gamma: float | str, X: Any, random_state: RandomState, weights: Any
+) -> float:
     if isinstance(gamma, (int, float, np.number)) and not isinstance(gamma, bool):
         return float(gamma)
     if gamma == "scale":
-        spread = variance(X)
-        return kernel.gamma_for_variance(X.shape[1], spread) if spread > 0 else 1.0
+        return scale_gamma(kernel, X.shape[1], variance(X, weights))
     if gamma == "median":
+        if weights is not None:  # few of the rows that they stand for
+            index = copies(weights, weights, random_state)
+            X = rows_at(X, index[choose_rows(len(index), _MEDIAN_ROWS, random_state)])
         distance = median_distance(X, kernel.metric, random_state)
         return kernel.gamma_for_distance(distance) if distance > 0 else 1.0
     raise ValueError(f"gamma must be a positive number or one of {GAMMA_RULES}, got {gamma!r}.")
+
+
+def scale_gamma(kernel: Any, n_features: int, spread: float) -> float:
+    """What ``gamma="scale"`` is for entries of this variance."""
+    known = isinstance(kernel, StandardKernel) and spread > 0
+    return float(kernel.gamma_for_variance(n_features, spread)) if known else 1.0
 
 
 def median_distance(X: Any, metric: str, random_state: RandomState) -> float:

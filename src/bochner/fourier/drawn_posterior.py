@@ -104,12 +104,11 @@ class DrawnPosterior(CertifiedPosterior, SupervisedFeatureMap):
         return n
 
     def _learn_posterior(self) -> None:
-        n_rows = self._sums.n_rows
         agreement = self._sums.agreement(centred=self.criterion == "centred")
         self.scores_ = agreement[: len(self.losses_)]
         losses = 0.5 - self.scores_ / 2
         if self.divergence == "kl":
-            self.posterior_ = gibbs_posterior(losses, self.beta, n_rows)
+            self.posterior_ = gibbs_posterior(losses, self.beta, self._sums.count)
         else:
             self.posterior_ = power_posterior(losses, self.rho * len(losses), self.mu)
 
@@ -118,7 +117,7 @@ class DrawnPosterior(CertifiedPosterior, SupervisedFeatureMap):
         random_state = np.random.RandomState(self._draw_seed)
         if self.draw == "without_replacement":
             if self.divergence == "kl":
-                logarithms = gibbs_log_weights(losses, self.beta, self._sums.n_rows)
+                logarithms = gibbs_log_weights(losses, self.beta, self._sums.count)
             else:
                 logarithms = power_log_weights(self.posterior_, losses)
             index = draw_without_replacement(logarithms, n, random_state)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from bochner import engine
 from bochner.base import FeatureMap, n_pairs
 from bochner.engine.places import float_dtype
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
+from bochner.engine.summaries import entry_moments, merge_moments
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel, scale_gamma
 from bochner.fourier.sampling import SAMPLINGS, Sampling, draw_frequencies
-from bochner.kernels import SpectralKernel
+from bochner.kernels import SpectralKernel, kernel_object
+
+
+def _sees_parts(features: FourierFeatures) -> bool:
+    if features.gamma == "median":
+        raise AttributeError("gamma='median' needs all rows at once: use fit, or 'scale'.")
+    return True
 
 
 class FourierFeatures(FeatureMap):
@@ -155,12 +165,46 @@ class FourierFeatures(FeatureMap):
         -------
         self
         """
+        self.__dict__.pop("_parts", None)
         X = self._validate_rows(X, reset=True)
+        return self._draw(X, self.gamma, check_random_state(self.random_state))
+
+    @available_if(_sees_parts)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the frequencies for rows like `X` and those of earlier calls together.
+
+        The variance of all entries is a sum over rows: parts give what `fit` on all rows gives.
+        A call of `fit` forgets them. There is no such method with ``gamma="median"``, which needs
+        all rows at once.
+
+        Parameters
+        ----------
+        X, y : see :meth:`fit`
+
+        Returns
+        -------
+        self
+        """
+        parts = self.__dict__.get("_parts")
+        X = self._validate_rows(X, reset=parts is None)
+        moments = entry_moments(X)
+        if parts is None:  # what is drawn is the same after every part
+            parts = moments, deepcopy(check_random_state(self.random_state))
+        else:
+            parts = merge_moments(parts[0], moments), parts[1]
+        gamma, (count, _, squares) = self.gamma, parts[0]
+        if gamma == "scale":
+            gamma = scale_gamma(kernel_object(self.kernel), X.shape[1], squares / count)
+        self._draw(X, gamma, deepcopy(parts[1]))
+        self._parts = parts
+        return self
+
+    def _draw(self, X: Any, gamma: float | str, random_state: RandomState) -> Self:
         n_frequencies = self.n_components
         if self.paired:
             n_frequencies = n_pairs(n_frequencies, " Use an even number, or paired=False.")
-        random_state = check_random_state(self.random_state)
-        kernel = resolve_kernel(self.kernel, self.gamma, X, random_state)
+        kernel = resolve_kernel(self.kernel, gamma, X, random_state)
         shape = n_frequencies, self.n_features_in_
         frequencies = draw_frequencies(
             kernel, *shape, sampling=self.sampling, random_state=random_state

@@ -181,21 +181,24 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the landmarks and learn a posterior for each.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
-        y : array-like of shape (n,)
-            Classes or numbers.
+        y : array-like of shape (n,) or (n, k)
+            Classes or numbers; several columns of numbers are learned from together.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
+            0 is no row; part of a whole number is the chance of one more.
 
         Returns
         -------
         self
         """
-        X, y, target = self._validate_labelled(X, y)
+        X, y, target = self._validate_labelled(X, y, sample_weight)
         self._n_rows = len(y)
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)

@@ -55,11 +55,12 @@ class OwnSets:
         """The losses on rows `X` with labels `y`."""
         points, labels, in_sample = landmarks
         D, n_landmarks = candidates.multiple, points.shape[0]
-        sums = np.empty(n_landmarks * D, np.complex128)
+        sums = np.zeros(n_landmarks * D, np.complex128)
         waves = np.empty((n_landmarks, D), np.complex128)
         groups = target.similarities(labels, y)
-        # one factor per landmark: its own scaled target (regression) or +-1
-        own = np.concatenate([factors for _, factors, _ in groups]) ** 2
+        # factors of a landmark: its own scaled numbers (regression) or +-1
+        where, factors = (np.concatenate([group[k] for group in groups]) for k in (0, 1))
+        own = np.bincount(where, factors**2, n_landmarks) / np.bincount(where)
         for block, W in candidates.blocks(float_dtype(X)):
             first, stop = block.start // D, block.stop // D
             waves[first:stop] = _own_waves(dense(points[first:stop]), W.reshape(len(W), -1, D))
@@ -70,7 +71,7 @@ class OwnSets:
                     own_W = W[:, span.start - block.start : span.stop - block.start]
                     factor = np.repeat(factors[np.isin(positions, here)], D)
                     of_group = engine.fourier_sums(X, own_W, column, **options)
-                    sums[span] = factor * to_numpy(of_group)
+                    sums[span] += factor * to_numpy(of_group)
         losses = landmark_losses(sums.reshape(n_landmarks, D), waves, own, in_sample, len(y))
         return cls(candidates, losses, waves, len(y))
 

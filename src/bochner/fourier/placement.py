@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from bochner.engine.places import check_entries, largest_squared
 from bochner.engine.summaries import are_rows, take_rows
-from bochner.targets import Target, check_labels
+from bochner.targets import Target, as_columns, check_labels
 
 _MANY_ROWS = 20_000  # of one class, from which k-means goes by mini-batches
 
@@ -34,7 +34,8 @@ def place_landmarks(
     """`count` rows (``"random"``), or centroids of k-means (``"kmeans"``)."""
     if rule == "random":
         index = random_state.choice(len(y), count, replace=False)
-        index = index[np.argsort(y[index], kind="stable")]
+        if y.ndim == 1:
+            index = index[np.argsort(y[index], kind="stable")]
         return Landmarks(take_rows(X, index), y[index], np.ones(count, bool))
     points, labels = _class_centroids(X, y, target, count, random_state)
     return Landmarks(points, labels, np.zeros(len(labels), bool))
@@ -51,6 +52,11 @@ def given_landmarks(
     if labels is None:
         return Landmarks(points, None, np.zeros(points.shape[0], bool))
     labels = check_labels(labels, points.shape[0])
+    if labels.shape[1:] != y.shape[1:]:
+        raise ValueError(
+            f"labels of landmarks must have the columns of y, got shape {labels.shape} where y "
+            f"has shape {y.shape}."
+        )
     if target.classes is None:
         Target.of(labels, "regression")  # raises for text
     else:
@@ -78,9 +84,10 @@ def _class_centroids(
         clusters = kind(share, n_init=1, random_state=random_state.randint(2**31 - 1)).fit(own)
         points.append(clusters.cluster_centers_)
         if target.classes is None:
-            members = clusters.labels_
-            total = np.bincount(members, weights=y[rows], minlength=share)
-            labels.append(total / np.maximum(np.bincount(members, minlength=share), 1))
+            members, columns = clusters.labels_, as_columns(y[rows])
+            totals = [np.bincount(members, column, share) for column in columns.T]
+            means = np.stack(totals) / np.maximum(np.bincount(members, minlength=share), 1)
+            labels.append(means.T.reshape(share, *y.shape[1:]))
         else:
             labels.append(y[rows[:share]])
     return np.vstack(points), np.concatenate(labels)

@@ -101,7 +101,7 @@ class Pool:
     @property
     def losses(self) -> Float:
         """The alignment loss of every landmark and frequency, of shape (n_landmarks, N)."""
-        own = np.max(np.abs(self.similarity), axis=0) ** 2  # 1 for classes
+        own = np.mean(self.similarity**2, axis=0)  # 1 for classes
         sums = (self.sums @ self.similarity).T
         return landmark_losses(sums, self.waves(), own, self.in_sample, self.n_rows)
 
@@ -170,10 +170,13 @@ def _add_waves(X: Any, pool: Pool, coefficients: Complex, **options: Any) -> Any
 def _columns(target: Target, labels: Any, y: Any) -> tuple[Float, Float, Float]:
     """The columns to sum over rows, and what each landmark makes of them."""
     if target.classes is None:
-        ((_, numbers, column),) = target.similarities(labels, y)
-        spread = column.std() or 1.0  # numbers of landmarks may differ where those of rows do not
-        contrast = 2 * np.clip(numbers / spread, -1, 1) / (spread * len(column))
-        return column[:, None], numbers[None, :], contrast[None, :]
+        products = target.similarities(labels, y)
+        numbers: Float = np.stack([factors for _, factors, _ in products])
+        parts: Float = np.stack([column for _, _, column in products])
+        spread = len(parts) * parts.std(axis=1)[:, None]
+        spread[spread == 0] = 1.0  # numbers of landmarks may differ where those of rows do not
+        contrast = 2 * np.clip(numbers / spread, -1, 1) / (spread * parts.shape[1])
+        return parts.T, numbers, contrast
     columns, own = target.sum_columns(y), target.sum_columns(labels).T
     inside = columns.sum(axis=0) @ own  # rows of the landmark's class
     contrast = own / np.maximum(inside, 1) - (1 - own) / np.maximum(len(columns) - inside, 1)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 Float = NDArray[np.float64]
 
 
-def gibbs_posterior(losses: ArrayLike, beta: float, n_rows: int) -> Float:
+def gibbs_posterior(losses: ArrayLike, beta: float, n_rows: float) -> Float:
     r"""Weights :math:`Q_m \propto \exp(-\beta \sqrt n L_m)` along the last axis.
 
     Parameters
@@ -28,8 +28,8 @@ def gibbs_posterior(losses: ArrayLike, beta: float, n_rows: int) -> Float:
         Alignment losses.
     beta : float
         Inverse temperature, positive.
-    n_rows : int
-        Rows that the losses were computed from.
+    n_rows : float
+        Rows that the losses were computed from, or the sum of their weights.
 
     Examples
     --------
@@ -41,11 +41,11 @@ def gibbs_posterior(losses: ArrayLike, beta: float, n_rows: int) -> Float:
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def gibbs_log_weights(losses: ArrayLike, beta: float, n_rows: int) -> Float:
+def gibbs_log_weights(losses: ArrayLike, beta: float, n_rows: float) -> Float:
     """Logarithms of the Gibbs weights, the largest made 0."""
-    if not (np.isfinite(beta) and beta > 0):
+    if not 0 < beta < np.inf:
         raise ValueError(f"beta must be a positive finite number, got {beta!r}.")
-    logarithms = -beta * np.sqrt(n_rows) * np.asarray(losses, dtype=np.float64)
+    logarithms = -float(beta) * np.sqrt(n_rows) * np.asarray(losses, dtype=np.float64)
     largest: Float = logarithms.max(axis=-1, keepdims=True)
     return logarithms - largest
 
@@ -79,9 +79,9 @@ def power_posterior(losses: ArrayLike, rho: float, mu: float = 2.0) -> Float:
     u = np.asarray(losses, dtype=np.float64)
     if u.ndim != 1 or not u.size or not np.isfinite(u).all():
         raise ValueError(f"losses must be a finite one-dimensional array, got shape {u.shape}.")
-    if not (np.isfinite(rho) and rho >= 0):
+    if not 0 <= rho < np.inf:
         raise ValueError(f"rho must be a finite number, at least 0, got {rho!r}.")
-    if not (np.isfinite(mu) and mu > 1):
+    if not 1 < mu < np.inf:
         raise ValueError(f"mu must be a finite number above 1, got {mu!r}.")
     u, n = u - u.min(), u.size
     ties = int(np.count_nonzero(u == 0))

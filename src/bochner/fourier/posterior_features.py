@@ -20,7 +20,7 @@ from bochner.base import subtask_done
 from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import with_known_lengths
 from bochner.engine.summaries import take_part
-from bochner.fourier.alignment import AlignmentSums, label_sums, rows_with_weight
+from bochner.fourier.alignment import AlignmentSums, label_sums
 from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.drawn_posterior import SETS, DrawnPosterior, looks_once
@@ -31,6 +31,7 @@ from bochner.fourier.validation import MAX_ROWS, MOST_CHOSEN, count_that_helps
 from bochner.kernels import SpectralKernel
 from bochner.linear.splits import hold_out
 from bochner.targets import Target, TargetKind, check_labels
+from bochner.weights import rows_with_weight
 
 Draw = Literal["auto", "orthogonal", "without_replacement", "with_replacement", "heaviest"]
 
@@ -219,25 +220,25 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
-        y : array-like of shape (n,)
-            Classes or numbers.
+        y : array-like of shape (n,) or (n, k)
+            Classes or numbers; several columns of numbers are learned from together.
         sample_weight : array-like of shape (n,), optional
-            Weight of each row in losses and scores, and its count where a set is chosen. Rows of
-            weight 0 are left out altogether.
+            How often each row counts: a weight of 2 is the row twice, 0 is no row. Where rows are
+            held out (``draw="auto"``), a row and its copies are on the same side. With
+            ``support="continuous"`` part of a whole number is the chance of one more copy.
 
         Returns
         -------
         self
         """
-        X, y, target = self._validate_labelled(X, y)
         if self.support == "continuous":
-            if sample_weight is not None:
-                raise ValueError("sample_weight needs support='candidates'.")
-            self._begin(X, y, target)
+            X, y, target = self._validate_labelled(X, y, sample_weight)
+            self._begin(X, y, None, target)
             self._sample_continuous(X, y)
             return self
+        X, y, _ = self._validate_labelled(X, y)
         X, y, weights = rows_with_weight(X, y, sample_weight, least=2)
-        prior = self._begin(X, y, Target.of(y, self.target))
+        prior = self._begin(X, y, weights, Target.of(y, self.target))
         context = self._init_callback_context(
             max_subtasks=self._candidates.n_blocks + 2 * PASSES * (self.draw in SETS)
         )
@@ -279,7 +280,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         X, y, weights = rows_with_weight(X, y, sample_weight, least=2 * first)
         if first:
             labels = y if classes is None else np.unique(np.asarray(classes))
-            self._begin(X, y, Target.of(labels, self.target))
+            self._begin(X, y, weights, Target.of(labels, self.target))
         context = self._init_callback_context(max_subtasks=self._candidates.n_blocks)
         context.call_on_fit_task_begin(estimator=self)
         if len(y):
@@ -297,11 +298,11 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
     def _n_features_out(self) -> int:
         return 2 * int(self.frequencies_.shape[1])
 
-    def _begin(self, X: Any, y: Any, target: Target) -> Any:
+    def _begin(self, X: Any, y: Any, weights: Any, target: Target) -> Any:
         """Everything but the rows; returns the random map's frequencies where they may be used."""
         n = self._n_frequencies()
         random_state = check_random_state(self.random_state)
-        self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state)
+        self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state, weights)
         self.classes_ = target.classes
         prior = np.empty((self.n_features_in_, 0))
         if self.draw == "auto":  # as FourierFeatures draws them next

@@ -16,12 +16,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bochner.base import FeatureMap
+from bochner.base import FeatureMap, without_gradients
 from bochner.engine.places import (
     as_array,
     as_float,
+    asks_for_gradients,
     check_entries,
     convert,
+    detached,
     float_dtype,
     is_dask,
     is_device,
@@ -310,7 +312,9 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
                 "X is a dask collection: images must be an array in memory, on disk "
                 "(numpy.memmap) or on a device. Use X.map_blocks for transform."
             )
-        X = as_array(X)
+        if asks_for_gradients(X) and not reset:
+            raise without_gradients(self)
+        X = detached(as_array(X))
         flat = len(X.shape) not in (3, 4)
         if flat and is_device(X):
             X = self._check_elsewhere(X, reset=reset)

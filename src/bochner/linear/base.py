@@ -131,10 +131,8 @@ class LinearHead(BaseEstimator):
         >>> head.coef_.round(3)
         array([[0.998]])
         """
-        self._check_C()
-        if self.C == "auto":
-            raise ValueError("C must be a number for rows that come in blocks, got 'auto'.")
-        return self._fit_blocks(as_blocks(blocks), function or unchanged, classes, self.C)
+        self._check_C(number=True)
+        return self._fit_blocks(as_blocks(blocks), function or unchanged, classes, float(self.C))
 
     def _fit_blocks(
         self, blocks: Blocks, function: Callable[[Any], Any], classes: Any, C: float
@@ -164,6 +162,7 @@ class LinearHead(BaseEstimator):
         self
             With coefficients on the host; `C` must be a number.
         """
+        self._check_C(number=True)
         return self._fit_map(feature_map, X, y, sample_weight)
 
     def _fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -232,8 +231,10 @@ class LinearHead(BaseEstimator):
         self.coef_, self.intercept_ = to_numpy(self.coef_), to_numpy(self.intercept_)
         return self
 
-    def _check_C(self) -> None:
+    def _check_C(self, *, number: bool = False) -> None:
         C: Any = self.C
+        if number and C == "auto":
+            raise ValueError("C must be a number for rows that come in blocks, got 'auto'.")
         if C != "auto" and not (isinstance(C, Real) and 0 < float(C) < np.inf):
             raise ValueError(
                 f"C must be a finite number greater than 0 or 'auto', got {self.C!r}."

@@ -238,22 +238,25 @@ class MarginFourierFeatures(LearnedFrequencies):
 
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the frequencies.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
-        y : array-like of shape (n,)
-            Classes or numbers.
+        y : array-like of shape (n,) or (n, k)
+            Classes or numbers; several columns of numbers are learned from together.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
+            0 is no row; part of a whole number is the chance of one more.
 
         Returns
         -------
         self
         """
         before = getattr(self, "frequencies_", None) if self.warm_start else None
-        X, y, target = self._validate_labelled(X, y, reset=before is None)
+        X, y, target = self._validate_labelled(X, y, sample_weight, reset=before is None)
         n_frequencies = n_pairs(self.n_components)
         if before is not None and before.shape[1] >= n_frequencies:
             self.frequencies_ = before[:, :n_frequencies]

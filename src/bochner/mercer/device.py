@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.engine.places import (
+    asks_for_gradients,
     cast,
     convert,
     detached,
@@ -29,9 +30,10 @@ _DEFAULT_BUDGET = 2**28
 
 
 def features(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | None) -> Any:
-    X = detached(X)
     xp, wide, dtype = namespace(X), wide_dtype(X), result_dtype(X)
     device, size = _Device(xp, X, plan), item_size(X)
+    if asks_for_gradients(X):
+        return cast(_with_gradients(cast(X, wide), device, normalize), dtype)
 
     def batch(block: Any) -> Any:
         values, log_f = device.features(block, dtype, normalize)
@@ -47,6 +49,23 @@ def features(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | N
     row = size * (3 * len(plan.products) + plan.width + 2 * plan.rotation.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):  # in the rows that are far, of NumPy's kin
         return map_batches(batch, X, (memory_budget or _DEFAULT_BUDGET) // row)
+
+
+def _with_gradients(X: Any, device: _Device, normalize: bool) -> Any:
+    """Features in float64; those of rows that are far vanish, and so do their gradients."""
+    xp, plan = device.xp, device.plan
+    far = ~(device.features(detached(X), X.dtype, normalize)[1] >= LIMITS[8])
+    if not bool(xp.any(far)):
+        return device.features(X, X.dtype, normalize)[0]
+    if normalize:
+        raise ValueError(
+            "X asks for gradients, but holds rows so far from the others that their features do "
+            "not fit in float64 before they are normalized: use X.detach(), or normalize=False."
+        )
+    # one infinite term would make the whole gradient NaN
+    near = xp.where(far[:, None], device.array("mean", plan.mean, X.dtype)[None, :], X)
+    values = device.features(near, X.dtype, normalize)[0]
+    return _with_far_rows(values, far, X, plan, normalize)
 
 
 def _with_far_rows(values: Any, left: Any, block: Any, plan: GaussianPlan, normalize: bool) -> Any:

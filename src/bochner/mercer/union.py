@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from bochner.engine.places import (
     cast,
     convert,
-    detached,
     float_dtype,
     is_host,
     namespace,
@@ -69,7 +68,7 @@ class UnionPlan:
         """See :class:`Plan`."""
         if is_host(X):
             return _on_host(X, self, normalize, n_threads)
-        return _on_device(detached(X), self, normalize, budget or _DEVICE_BUDGET)
+        return _on_device(X, self, normalize, budget or _DEVICE_BUDGET)
 
     @property
     def enlargement(self) -> float:

@@ -27,7 +27,7 @@ from bochner.linear.splits import hold_out
 from bochner.metric.matrices import DIAGONAL, MODES, as_matrix, transformed
 from bochner.metric.predictor import Rows
 from bochner.metric.rounds import Round, Rounds, best_rounds, choose_round
-from bochner.targets import Target, TargetKind
+from bochner.targets import Target, TargetKind, unit_of
 
 Float = NDArray[np.float64]
 Mode = Literal["auto", "diagonal", "root", "full"]
@@ -170,21 +170,24 @@ class GradientMetric(SupervisedFeatureMap):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the matrix.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
-        y : array-like of shape (n,)
-            Classes or numbers.
+        y : array-like of shape (n,) or (n, k)
+            Classes or numbers; several columns of numbers are learned from together.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
+            0 is no row; part of a whole number is the chance of one more.
 
         Returns
         -------
         self
         """
-        X, y, target = self._validate_labelled(X, y)
+        X, y, target = self._validate_labelled(X, y, sample_weight)
         if len(y) < _FEWEST_ROWS:
             raise ValueError(
                 "a metric is learned from some rows and judged by others: it needs at least "
@@ -312,8 +315,9 @@ def _columns(target: Target, y: NDArray[Any]) -> Float:
     columns = target.raw_columns(y)
     if target.classes is not None:
         return columns
-    numbers = columns[:, :1] - columns[:, :1].mean()
-    spread = numbers.std()
-    if not spread > 0:
+    numbers = columns[:, :-1] / unit_of(columns[:, :-1])  # squares of large ones overflow
+    numbers = numbers - numbers.mean(axis=0)
+    spread = numbers.std(axis=0)
+    if not spread.any():
         raise ValueError("y is constant: there is nothing to learn from.")
-    return numbers / spread
+    return np.asarray(numbers / np.where(spread > 0, spread, 1.0))

@@ -12,6 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from bochner.engine.places import to_numpy
+from bochner.engine.rowwise import with_known_lengths
 from bochner.guarantees.guarantee import Guarantee
 from bochner.guarantees.predictor import clopper_pearson
 from bochner.linear.heads import RidgeClassifier, SquaredHingeClassifier
@@ -21,6 +22,7 @@ from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
 from bochner.models.settings import HINGE, SQUARES, Labelled, Loss, Tried
 from bochner.targets import check_labels
+from bochner.weights import rows_with_weight
 
 DELTA = 0.05
 
@@ -159,15 +161,19 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         y : array-like of shape (n,)
             Classes.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows. The metric does not look at them.
+            Weights of the rows; those of weight 0 are left out altogether. The metric does not
+            look at the weights.
 
         Returns
         -------
         self
         """
-        X = self._validate_rows(X, reset=True)
+        X = with_known_lengths(self._validate_rows(X, reset=True))
         y = check_labels(y, X.shape[0])
+        if y.ndim > 1:
+            raise ValueError(f"y must hold one class per row, got {y.shape[1]} columns.")
         check_classification_targets(y)
+        X, y, sample_weight = rows_with_weight(X, y, sample_weight)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(

@@ -73,9 +73,7 @@ def fit_hinge(
     n_columns = single_features(feature_map, X[:1, :]).shape[1]
     if is_dask(X) or 4 * X.shape[0] * n_columns > KEPT_BYTES:
         return head.fit_map(feature_map, X, y, weights)
-    head.fit(single_features(feature_map, X), y, weights)
-    head.coef_, head.intercept_ = to_numpy(head.coef_), to_numpy(head.intercept_)
-    return head
+    return head.fit(single_features(feature_map, X), y, weights).to_host()
 
 
 def single_features(feature_map: Any, X: Any) -> Any:

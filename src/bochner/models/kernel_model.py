@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bochner.base import CheckedRows
 from bochner.engine.places import is_dask, to_numpy
-from bochner.engine.rowwise import map_batches, map_rows, with_known_lengths
+from bochner.engine.rowwise import map_batches, map_rows
 from bochner.engine.summaries import rows_at
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.kernel_ridge import RidgeEquations
@@ -107,7 +107,6 @@ class KernelModel(CheckedRows):
                 "settings are chosen on some rows and judged by others: at least "
                 f"{FEWEST_ROWS} rows are needed, got n_samples = {len(y)}."
             )
-        X = with_known_lengths(X)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         tuner, held = self._tuner(X, y, weights, seed, begun)
         best = tuner.run()
@@ -267,8 +266,6 @@ class KernelModel(CheckedRows):
         checked: Float = _check_sample_weight(
             to_numpy(sample_weight), y, dtype=np.float64, ensure_non_negative=True
         )
-        if not checked.sum() > 0:
-            raise ValueError("sample_weight must be positive for at least one row.")
         return checked
 
     def _values(self, X: Any, method: str) -> Any:

@@ -12,12 +12,14 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 
 from bochner.engine.places import is_dask, to_numpy
+from bochner.engine.rowwise import with_known_lengths
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.heads import RidgeRegressor
 from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
 from bochner.models.settings import Labelled, Tried
+from bochner.weights import rows_with_weight
 
 DELTA = 0.05
 _SHARE = 0.9  # of the rows, whose largest error the certificate is about
@@ -67,14 +69,15 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
         y : array-like of shape (n,) or (n, k)
             Numbers, one per row or one per row and output.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows. The metric does not look at them.
+            Weights of the rows; those of weight 0 are left out altogether. The metric does not
+            look at the weights.
 
         Returns
         -------
         self
         """
-        X = self._validate_rows(X, reset=True)
-        y = _numbers(y, X.shape[0])
+        X = with_known_lengths(self._validate_rows(X, reset=True))
+        X, y, sample_weight = rows_with_weight(X, _numbers(y, X.shape[0]), sample_weight)
         return self._fit(X, y, self._weights(y, sample_weight))
 
     def predict(self, X: Any) -> Any:

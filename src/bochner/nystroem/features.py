@@ -199,7 +199,7 @@ class NystroemFeatures(FeatureMap):
         found = normalize(K, float(np.finfo(np.float64).eps), self.kernel_)
         self.n_directions_, self._range = found.matrix.shape[1], (found.least, found.largest)
         counted = isinstance(self.landmarks, str) and self.landmarks != "all"
-        width = self.n_components if counted else points.shape[0]
+        width = int(self.n_components) if counted else points.shape[0]
         matrix = np.zeros((points.shape[0], width))
         matrix[:, : self.n_directions_] = found.matrix
         if self.n_directions_ < width:

@@ -150,3 +150,17 @@ def test_shapes():
     with pytest.raises(ValueError, match="one row for each of the 13 landmarks"):
         engine.kernel_rows(X, Z, KERNELS[0], normalization=R[:5])
     assert engine.kernel_rows(X[:0], Z, KERNELS[0], normalization=R).shape == (0, 13)
+
+
+@pytest.mark.parametrize("place", ["numpy", "csr", "torch", "dask"])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(gamma=1e60), Matern(gamma=1e60), Laplacian(gamma=1e30)]
+)
+def test_float32_rows_whose_squares_underflow(kernel, place, rng):
+    """A kernel of their size does not fit in float32 either."""
+    X = (rng.normal(size=(12, 3)) * 1e-30).astype(np.float32)
+    found = engine.kernel_rows(PLACES[place](X), X[:4], kernel)
+    assert found.dtype == PLACES[place](X).dtype
+    expected = plain.kernel_rows(X, X[:4], kernel)
+    assert 0 < expected.min() < 0.9
+    np.testing.assert_allclose(on_host(found), expected, rtol=0, atol=1e-6)

@@ -28,8 +28,14 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not inst
 
 from bochner.models.onnx import preparation  # noqa: E402
 from bochner.models.onnx.converters import CONVERTERS, Converter  # noqa: E402
+from bochner.models.onnx.converters import MAPS as REGISTERED  # noqa: E402
 from bochner.models.onnx.fourier import write_unweighted  # noqa: E402
-from bochner.models.onnx.pipelines import check_convertible, register, to_onnx  # noqa: E402
+from bochner.models.onnx.pipelines import (  # noqa: E402
+    LEAST_OPSET,
+    check_convertible,
+    register,
+    to_onnx,
+)
 from tests.feature_map_case import PUBLIC_MAPS  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -336,13 +342,49 @@ def test_arrays_and_sparse_rows(kind):
     assert label.tolist() == model.predict(rows).tolist()
 
 
-def test_registered_maps_are_known_to_skl2onnx():
+# Of every kind of map those whose graphs differ in more than a kernel.
+WITH_GRAPHS_OF_THEIR_OWN = [
+    name
+    for name in MAPS
+    if type(MAPS[name]) in REGISTERED
+    and not name.endswith(("chi2", "laplacian", "cauchy", "matern", "gamma"))
+]
+
+
+@pytest.mark.parametrize("name", WITH_GRAPHS_OF_THEIR_OWN)
+def test_registered_maps_are_known_to_skl2onnx(name):
     import skl2onnx
 
+    assert {type(MAPS[name]) for name in WITH_GRAPHS_OF_THEIR_OWN} >= set(REGISTERED)
     register()
-    learned = MAPS["fourier"].fit(X)
-    (found,) = run(skl2onnx.to_onnx(learned, X), X)
-    np.testing.assert_allclose(found, learned.transform(X), rtol=0, atol=1e-12)
+    model = make_pipeline(StandardScaler(), MAPS[name], LogisticRegression(C=10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # widths that cut a shell; attributes skl2onnx looks at
+        model.fit(X, LABELS)
+        graph = skl2onnx.to_onnx(model, X, options={"zipmap": False}, target_opset=LEAST_OPSET)
+    label, probabilities = run(graph, NEW)
+    expected = model.predict_proba(NEW)
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-5)  # float32 in skl2onnx
+    first, second = np.sort(expected, axis=1)[:, -2:].T[::-1]
+    sure = first - second > 1e-4
+    np.testing.assert_array_equal(label[sure], model.predict(NEW)[sure])
+
+
+@pytest.mark.parametrize("opset", [LEAST_OPSET, 18, {"": 17}])
+def test_the_version_of_the_operators(opset):
+    learned = MAPS["landmarks"].fit(X, LABELS)
+    graph = to_onnx(learned, X, target_opset=opset)
+    wanted = opset if isinstance(opset, int) else opset[""]
+    assert max(part.version for part in graph.opset_import if not part.domain) <= wanted
+    (found,) = run(graph, NEW)
+    np.testing.assert_allclose(found, learned.transform(NEW), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("opset", [LEAST_OPSET - 1, 10**6, {"": 9}])
+def test_versions_that_do_not_do_are_refused(opset):
+    learned = MAPS["landmarks"].fit(X, LABELS)
+    with pytest.raises(ValueError, match=f"target_opset must be from {LEAST_OPSET} to"):
+        to_onnx(learned, X, target_opset=opset)
 
 
 def test_a_new_map_is_one_entry(monkeypatch):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+_MOST = 1e30  # for rows of 1e-15, whose squares float32 still has
+
 
 @dataclass(frozen=True)
 class Form:
@@ -21,6 +23,12 @@ class Form:
     radial: bool
     inner: tuple[float, float]  # a, b
     outer: tuple[float, float]  # c, e: zero or less
+
+
+def fits_in_single(kernel: Any) -> bool:
+    """Whether float32 holds the numbers of a kernel, and squares of distances of its size."""
+    form = form_of(kernel)
+    return form is None or max(map(abs, (*form.inner, *form.outer))) < _MOST
 
 
 def form_of(kernel: Any) -> Form | None:

@@ -237,21 +237,24 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Play the game.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
-        y : array-like of shape (n,)
-            Classes or numbers.
+        y : array-like of shape (n,) or (n, k)
+            Classes or numbers; several columns of numbers are learned from together.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
+            0 is no row; part of a whole number is the chance of one more.
 
         Returns
         -------
         self
         """
-        X, y, target = self._validate_labelled(X, y)
+        X, y, target = self._validate_labelled(X, y, sample_weight)
         if self.n_features_in_ < 2:
             raise ValueError(
                 "n_features=1: the sphere of one dimension is two points; at least two columns "

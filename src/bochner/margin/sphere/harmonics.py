@@ -238,7 +238,7 @@ def _gegenbauer_level(orders: Integers, parents: Integers, n_below: int) -> Leve
 def _evaluate(X: Any, plan: RecursionPlan) -> Any:
     """Functions by rows, shape (count, n): the rows of `X` lie next to each other in memory."""
     xp = namespace(X)
-    columns = [xp.asarray(X[:, j], copy=True) for j in range(X.shape[1])]
+    columns = [X[:, j] + 0.0 for j in range(X.shape[1])]  # copies, one number after the other
     values = _powers(xp, columns[0], columns[1], plan.highest)
     values = plan.factors * xp.take(values, plan.powers, axis=0)
     square = columns[0] ** 2 + columns[1] ** 2

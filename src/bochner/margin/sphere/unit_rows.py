@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import inplace_csr_row_scale
 
-from bochner.engine.places import cast, detached, namespace
+from bochner.engine.places import cast, namespace
 
 TOLERANCE = 1e-5  # how far from one the norm of a "unit" row may be; float32 rows are within 1e-6
 
@@ -30,7 +30,7 @@ def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> 
     """
     if sparse.issparse(X):
         return _unit_sparse(X, dtype, normalize, first)
-    xp, X = namespace(X), cast(detached(X), dtype)
+    xp, X = namespace(X), cast(X, dtype)
     if not normalize:
         _check_norms(xp.linalg.vector_norm(X, axis=1), xp, first)
         return X

@@ -68,6 +68,12 @@ class Graph:
     def sum(self, x: str, axis: int = 1, keepdims: bool = True) -> str:
         return self("ReduceSum", x, self.integers([axis]), keepdims=int(keepdims))
 
+    def largest(self, x: str) -> str:
+        """The largest entry of each row, of shape (n, 1); the axis was not always an input."""
+        if self.container.target_opset < 18:
+            return self("ReduceMax", x, axes=[1], keepdims=1)
+        return self("ReduceMax", x, self.integers([1]), keepdims=1)
+
     def square(self, x: str) -> str:
         return self("Mul", x, x)
 

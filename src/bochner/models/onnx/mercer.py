@@ -77,7 +77,7 @@ def _separable(graph: Graph, x: str, plan: SeparablePlan, normalize: bool) -> st
     for axis, (marginal, count) in enumerate(zip(plan.marginals, n_orders, strict=True)):
         differences = graph.plus(graph.take(x, [axis]), -marginal.nodes)
         profile = log_profile(graph, graph("Abs", differences), marginal.kernel)
-        top = graph("ReduceMax", profile, graph.integers([1]), keepdims=1)
+        top = graph.largest(profile)
         scaled = graph("Exp", graph("Sub", profile, top))
         values = graph.product(scaled, marginal.coefficients[:, :count])
         ground = graph.take(values, [0])

@@ -25,9 +25,10 @@ from bochner.models.onnx.converters import (
 )
 
 _NOTHING = (None, "passthrough")
+LEAST_OPSET = 13  # sums whose axes are an input
 
 
-def to_onnx(model: Any, X_sample: Any) -> Any:
+def to_onnx(model: Any, X_sample: Any, *, target_opset: int | dict[str, int] | None = None) -> Any:
     """A fitted pipeline or map as an ONNX model.
 
     Parameters
@@ -42,6 +43,9 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
         input ``X``, of float32 for float32 and otherwise of float64 (rows are dense in ONNX). A
         DataFrame gives one input for every column, of shape (n, 1): float64 for numbers, strings
         for the rest, where an empty string is a missing value.
+    target_opset : int, dict of str to int, or None, default=None
+        Version of the ONNX operators, or one for each domain: at least 13. None is the newest that
+        skl2onnx knows.
 
     Returns
     -------
@@ -77,6 +81,7 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
     from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 
     check_convertible(model)
+    _check_opset(target_opset, skl2onnx.__max_supported_opset__)
     model = _without_passthrough(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of attributes that skl2onnx looks at
@@ -85,6 +90,7 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
                 model,
                 initial_types=_inputs(model, X_sample),
                 options=_options(model),
+                target_opset=target_opset,
                 custom_conversion_functions=dict(CONVERTERS),
                 custom_shape_calculators={k: c.types for k, c in CONVERTERS.items()},
                 custom_parsers={k: c.parse for k, c in CONVERTERS.items() if c.parse},
@@ -94,11 +100,35 @@ def to_onnx(model: Any, X_sample: Any) -> Any:
 
 
 def register() -> None:
-    """Make the maps of this package known to skl2onnx, for its own ``to_onnx``."""
+    """Make the maps of this package known to skl2onnx, for its own ``to_onnx``.
+
+    Examples
+    --------
+    >>> import skl2onnx
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bochner import FourierFeatures
+    >>> from bochner.models.onnx.pipelines import register
+    >>> X, y = load_iris(return_X_y=True)
+    >>> features = FourierFeatures(n_components=10, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), features, LogisticRegression()).fit(X, y)
+    >>> register()
+    >>> graph = skl2onnx.to_onnx(model, X, target_opset=17).graph
+    >>> [output.name for output in graph.output]
+    ['output_label', 'output_probability']
+    """
     skl2onnx = _skl2onnx()
     for kind, converter in MAPS.items():
         name = f"Bochner{kind.__name__}"
         skl2onnx.update_registered_converter(kind, name, feature_types, converter, overwrite=True)
+
+
+def _check_opset(target_opset: int | dict[str, int] | None, most: int) -> None:
+    version = target_opset.get("") if isinstance(target_opset, dict) else target_opset
+    if version is not None and not LEAST_OPSET <= version <= most:
+        raise ValueError(f"target_opset must be from {LEAST_OPSET} to {most}, got {target_opset}.")
 
 
 def _skl2onnx() -> Any:

@@ -13,7 +13,7 @@ from bochner.models.onnx.graph import Graph, in_float64
 
 @in_float64
 def write_harmonic(graph: Graph, x: str, model: Any) -> str:
-    largest = graph("ReduceMax", graph("Abs", x), graph.integers([1]), keepdims=1)
+    largest = graph.largest(graph("Abs", x))
     zero = graph("Equal", largest, graph.constant([0.0]))
     if model._normalize:
         divisor = graph("Where", zero, graph.constant([1.0]), largest)
