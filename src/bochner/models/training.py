@@ -20,7 +20,7 @@ from bochner.models.calibration import fit_calibration
 from bochner.models.classifier import KernelClassifier
 from bochner.models.folding import in_batches
 from bochner.models.methods import Rows, find_method
-from bochner.models.pipelines import make_model
+from bochner.models.pipelines import fit_model, make_model
 from bochner.models.preparation import make_preparation, prepared_names
 from bochner.models.regressor import KernelRegressor
 from bochner.models.selection import Problem, choose
@@ -102,7 +102,7 @@ def train(
     X, y = aside.X, aside.y
 
     def model(X: Any, y: Any, settings: dict[str, Any]) -> Pipeline:
-        return make_model(
+        unfitted = make_model(
             found.name,
             X,
             y,
@@ -113,7 +113,8 @@ def train(
             image_shape=table.image_shape,
             metric=metric,
             **settings,
-        ).fit(X, y)
+        )
+        return fit_model(unfitted, X, y, chosen.refit)
 
     with _interruptible():
         prepared = make_preparation(X, table.image_shape).fit_transform(X)
