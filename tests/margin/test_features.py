@@ -372,6 +372,13 @@ class TestOtherRows:
         again = half.refit(*(part[:200] for part in data))
         assert again.history_["potential"][0] >= half.history_["potential"][0] * (1 - 1e-9)
 
+    def test_on_a_device(self, half, data, monkeypatch):
+        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        X, y = data
+        expected = half.refit(X, y).frequencies_
+        found = half.refit(PLACES["torch"](X), y).frequencies_
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
     def test_few_are_searched_again(self, half, data):
         found = half.refit(*data)
         setting = {k: getattr(half.setting_, k) for k in ("dual_update", "band", "damping")}

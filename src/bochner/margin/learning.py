@@ -153,12 +153,13 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         """Play the game of these frequencies again with other rows, each from where it was."""
         rows, columns = self._rows_and_columns(X, y, target)
         search = replace(self._search(), band=self.setting_.band, n_followed=_FOLLOWED)
-        most, known = self.n_learned_, []
+        most = self.n_learned_
+        known: list[Any] = []
         found = convert(self._coordinates.inside(self.frequencies_[:, :most]), columns)
         while (done := sum(int(part.shape[1]) for part in known)) < most:
             known.append(found[:, done : done + search.peaks_after(done)])
         player = self._player(target, columns, most)
-        before = np.empty((self.n_features_in_, 0), found.dtype)
+        before = np.empty((self.n_features_in_, 0), float_dtype(X))
         learned = self._play(rows, search, player, most, before, known, None)
         random = self.frequencies_[:, learned.shape[1] :]
         self.frequencies_ = np.hstack([learned.astype(random.dtype), random])

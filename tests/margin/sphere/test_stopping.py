@@ -97,3 +97,11 @@ def test_few_rows_are_all_played_with():
     X, y = board(79, 0.0, 0)
     learned = MarginHarmonicFeatures(n_components=9).fit(X, y)
     assert learned.n_kept_ == 9
+
+
+def test_a_class_that_would_be_held_out_altogether():
+    X, y = board(200, 0.0, 0)
+    _, held = split_rows(200, np.random.RandomState(0))
+    y = np.where(np.arange(200) == held[0], "rare", y.astype(str))
+    learned = MarginHarmonicFeatures(n_components=9).fit(X, y)
+    assert learned.n_kept_ == learned.n_iter_ == 9

@@ -37,7 +37,7 @@ from bochner.margin.sphere.harmonics import harmonic_orders, harmonics_at
 from bochner.margin.sphere.stopping import RoundStop, count_picks
 from bochner.margin.sphere.unit_rows import nonzero_rows, unit_rows
 from bochner.margin.sphere.zonal import zonal_functions
-from bochner.margin.stopping import FEWEST_ROWS, split_rows
+from bochner.margin.stopping import FEWEST_ROWS, Rows, split_rows
 from bochner.targets import Target, TargetKind
 
 Float = NDArray[np.float64]
@@ -274,9 +274,7 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self.max_degree_ = degree_to_search(
             self.n_features_in_, self.max_degree, self.budget, harmonics=self._harmonics
         )
-        used, held = np.arange(len(y)), np.empty(0, np.intp)
-        if self.stop == "auto" and len(y) >= FEWEST_ROWS:
-            used, held = split_rows(len(y), RandomState(_SPLIT_SEED))
+        used, held = self._split(y, target)
         columns = columns_of(target, y)
         family = self._family(rows_at(X, used) if len(held) else X, random_state)
         stop = None
@@ -310,6 +308,15 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         if self.functions == "auto":
             return bool(self.n_features_in_ <= EXACT_DIMENSIONS)
         return self.functions == "harmonics"
+
+    def _split(self, y: NDArray[Any], target: Target) -> tuple[Rows, Rows]:
+        """Rows that the game is played with, of all classes, and rows that it is judged by."""
+        n = len(y)
+        used, held = split_rows(n, RandomState(_SPLIT_SEED))
+        known = target.classes is None or len(np.unique(y[used])) == len(target.classes)
+        if self.stop != "auto" or n < FEWEST_ROWS or not known:
+            return np.arange(n), np.empty(0, np.intp)
+        return used, held
 
     def _family(self, X: Any, random_state: RandomState) -> HarmonicFamily | ZonalFamily:
         rows = self._unit_rows(X)
