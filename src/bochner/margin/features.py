@@ -306,14 +306,15 @@ class MarginFourierFeatures(LearnedFrequencies):
         setting = self.setting_
         settled = {
             **{name: getattr(setting, name) for name in ("dual_update", "band", "damping")},
-            "gamma": float(self.kernel_.gamma),
+            "gamma": self.kernel_.width,
             "stop": self.n_learned_,
         }
         if self.n_learned_ < _FEW:
             return cast(Self, clone(self).set_params(**settled).fit(X, y))
         other = copy(self).set_params(**settled)
         X, y, target = other._validate_labelled(X, y, reset=False)
-        if not np.array_equal(target.classes, self.classes_):
+        known: Any = self.classes_
+        if not np.array_equal(target.classes, known):
             raise ValueError("refit needs the classes of the fit before.")
         X, y = other._take_part(X, y, RandomState(self._seeds[0]))
         other._n_rows = len(y)
