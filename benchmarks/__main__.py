@@ -1,7 +1,8 @@
 """``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them.
 
 ``python -m benchmarks models`` takes hours and options of its own: see :mod:`benchmarks.models`.
-So does ``python -m benchmarks gains``: see :mod:`benchmarks.gains`.
+So do ``python -m benchmarks gains`` and ``noise``: see :mod:`benchmarks.gains`
+and :mod:`benchmarks.noise`.
 ``python -m benchmarks scale [ROWS ...]`` writes large files: see :mod:`benchmarks.scale`.
 ``python -m benchmarks fuzz [N]`` measures nothing: see :mod:`benchmarks.fuzz`.
 """
@@ -60,6 +61,11 @@ def main(names: list[str]) -> None:
         from benchmarks import gains
 
         gains.main(names[1:])
+        return
+    if names[:1] == ["noise"]:
+        from benchmarks import noise
+
+        noise.main(names[1:])
         return
     if names[:1] == ["scale"]:
         from benchmarks import scale

@@ -3,7 +3,8 @@
 Every map gets standardised columns, the same rule for gamma and the same linear model, whose
 penalty is chosen on held-out training rows that the map has not seen. Every measured cell is
 written down at once: a run that was stopped goes on where it was, and what was measured with
-another commit is measured again. ``--output FILE.md`` writes the page.
+another commit is measured again. Lanes (``--tables digits --seed 0``, and so on) may run as
+processes of their own with one file. ``--report --output FILE.md`` writes the page from it.
 
 A map that is learned again on all rows may differ from the one that the penalty was chosen
 with, so that even one that ends as the random map can have another score.
@@ -25,7 +26,8 @@ from sklearn.pipeline import make_pipeline
 from benchmarks.harness import heading, row
 from benchmarks.metric import digits
 from benchmarks.models import last_commit
-from benchmarks.tables import TABLES, TRAIN, Task, friedman
+from benchmarks.tables import TABLES, TEST, TRAIN, Task, friedman, split
+from bochner.data import checkerboard_sphere
 from bochner.fourier.posterior_features import Draw, PosteriorFourierFeatures
 from bochner.linear.scoring import MEASURES
 from bochner.models.methods import find_method
@@ -34,6 +36,7 @@ from bochner.models.selection import choose_map
 from bochner.records.cells import Cell, Notebook, Result
 from bochner.records.files import write_text_whole
 from bochner.records.statistics import format_mean, mean_and_error
+from bochner.records.wording import counted
 
 FILE = Path("bochner-results/gains.jsonl")
 WIDTHS = (32, 128, 512)
@@ -41,9 +44,20 @@ LEAST = 0.5  # points: what is less does not matter
 RANDOM = "random"
 
 _NAMES = ("adult", "a9a", "ijcnn1", "covtype", "cpusmall", "cadata", "internet_ads", "mnist")
+SPHERE = "sphere"  # the one table whose rows have no length
+
+
+def sphere(seed: int, n: int = TRAIN + TEST) -> Task:
+    """Fields of a checkerboard on the sphere, one label in ten that of another row."""
+    X, y = checkerboard_sphere(n, a=3, b=4, random_state=seed)
+    rng = np.random.default_rng(seed)
+    return split(X, np.where(rng.random(n) < 0.1, rng.permutation(y), y), seed)
+
+
 TASKS: Mapping[str, Callable[[int], Task]] = {
     **{name: TABLES[name] for name in _NAMES},
     "digits": digits,
+    SPHERE: sphere,
 }
 
 
@@ -53,6 +67,7 @@ MAPS: Mapping[str, tuple[str, bool]] = {
     "posterior": ("PosteriorFourierFeatures", False),
     "landmarks": ("LandmarkSimilarities", False),
     "margin": ("MarginFourierFeatures", False),
+    "harmonics": ("MarginHarmonicFeatures", False),
     "metric": ("FourierFeatures", True),
 }
 
@@ -95,10 +110,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--maps", default=",".join(learned), help="names, with commas")
     parser.add_argument("--rows", type=int, default=TRAIN, help="the most training rows")
     parser.add_argument("--seeds", type=int, default=3, help="how many random splits")
+    parser.add_argument("--seed", type=int, action="append", help="only this one of them")
     parser.add_argument("--widths", default=",".join(map(str, WIDTHS)), help="columns")
     parser.add_argument("--version", default=last_commit(), help="the commit that is measured")
     parser.add_argument("--file", type=Path, default=FILE, help="where cells are kept")
     parser.add_argument("--output", type=Path, help="a page to write, in Markdown")
+    parser.add_argument("--report", action="store_true", help="only of what is on file")
     parser.add_argument("--times", action="store_true", help="seconds of posterior fits alone")
     given = parser.parse_args(arguments)
     if given.times:
@@ -112,12 +129,16 @@ def main(arguments: list[str]) -> None:
     widths = [int(width) for width in given.widths.split(",")]
     cells = [
         Cell("gains", table, name, width, seed, given.rows, (("version", given.version),))
-        for seed in range(given.seeds)
+        for seed in given.seed or range(given.seeds)
         for table in tables
         for width in widths
         for name in (RANDOM, *maps)
+        if table == SPHERE or name != "harmonics"
     ]
-    results = measure_all(cells, Notebook(given.file))
+    notebook = Notebook(given.file)
+    if not given.report:
+        measure_all(cells, notebook)
+    results = [notebook[cell] for cell in cells if cell in notebook]
     found = {name: gains_of(results, name) for name in maps}
     for name, gains in found.items():
         print_gains(name, gains)
@@ -137,8 +158,8 @@ def fit_times(n: int = TRAIN, d: int = 50) -> None:
         row(draw, f"{time.process_time() - begun:.2f} s")
 
 
-def measure_all(cells: Sequence[Cell], notebook: Notebook) -> list[Result]:
-    """The results of all cells whose table is there; what the notebook has is not measured."""
+def measure_all(cells: Sequence[Cell], notebook: Notebook) -> None:
+    """Measure all cells whose table is there, and which the notebook does not have."""
     missing: set[str] = set()
     tasks: dict[tuple[str, int], Task] = {}
     for cell in cells:
@@ -153,14 +174,18 @@ def measure_all(cells: Sequence[Cell], notebook: Notebook) -> list[Result]:
             continue
         notebook.add(measure(tasks[key], cell))
         found = notebook[cell]
-        print(f"{cell}: {100 * found.score:.2f}, fit {found.fit:.1f} s", flush=True)
-    return [notebook[cell] for cell in cells if cell in notebook]
+        print(
+            f"{cell.task}, split {cell.seed}, {cell.width} columns, {cell.method}: "
+            f"{100 * found.score:.2f}, fit {found.fit:.1f} s, {found.seconds:.1f} s of CPU",
+            flush=True,
+        )
 
 
 def measure(task: Task, cell: Cell) -> Result:
     """One map, its penalty chosen on held-out rows, scored on the test rows."""
     task = task._replace(X=task.X[: cell.max_train], y=task.y[: cell.max_train]).standardised()
     kind, name = ("classification", "accuracy") if task.classes else ("regression", "R2")
+    begun = time.process_time()
     head = make_head(kind, count_classes(task.y, kind))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # constant columns, searches that stop
@@ -176,7 +201,7 @@ def measure(task: Task, cell: Cell) -> Result:
     details = {"measure": name, "n_train": len(task.y)}
     chosen = getattr(model.feature_map, "n_chosen_", None)
     details |= {} if chosen is None else {"chosen": chosen}
-    return Result(cell, score, model.seconds, model.seconds, details)
+    return Result(cell, score, model.seconds, time.process_time() - begun, details)
 
 
 def gains_of(results: Sequence[Result], name: str) -> list[Gain]:
@@ -190,8 +215,10 @@ def gains_of(results: Sequence[Result], name: str) -> list[Gain]:
     for table, width, method in scores:
         if method != name:
             continue
-        learned, random = scores[table, width, name], scores[table, width, RANDOM]
+        learned, random = (scores.get((table, width, one), {}) for one in (name, RANDOM))
         seeds = sorted(learned.keys() & random.keys())
+        if not seeds:
+            continue
         pairs = 100 * np.array([[random[s].score, learned[s].score] for s in seeds])
         columns = (*pairs.T, pairs[:, 1] - pairs[:, 0])
         before, after, ahead = (mean_and_error(list(column)) for column in columns)
@@ -219,12 +246,13 @@ _HEADER = ("table", "columns", "random", "learned", "difference", "verdict", "se
 
 
 def summary(gains: Sequence[Gain]) -> list[str]:
-    """The mean gain of each width, and how many cells are worse."""
+    """The mean gain of each width, with its standard error over tables, and what is worse."""
     lines = []
     for width in dict.fromkeys(gain.width for gain in gains):
         values = [gain.difference[0] for gain in gains if gain.width == width]
+        mean = format_mean(*mean_and_error(values), "+.2f", ".2f")
         lines.append(
-            f"{width} columns: {np.mean(values):+.2f} points in the mean of {len(values)} tables, "
+            f"{width} columns: {mean} points in the mean of {counted(len(values), 'table')}, "
             f"the least {min(values):+.2f}"
         )
     counts = [gain.verdict for gain in gains]

@@ -42,6 +42,27 @@ def test_what_was_measured_is_not_measured_again(given, monkeypatch, tmp_path, c
     assert (tmp_path / "gains.md").read_text() == page
 
 
+def test_lanes_share_a_file_of_which_the_page_is_written(given, tmp_path, capsys):
+    whole, page = list(given), tmp_path / "gains.md"
+    whole[1] = "numbers"
+    for seed in ("1", "0"):
+        gains.main([*whole, "--seed", seed])
+        page.unlink()
+    assert capsys.readouterr().out.count("fit ") == 4
+    gains.main([*given, "--report"])  # of one table: the other is not measured
+    assert "fit " not in capsys.readouterr().out
+    assert page.read_text().count("| 8 |") == 1
+    assert " ± " in page.read_text()
+
+
+def test_functions_on_the_sphere_are_measured_there_only(given, capsys, monkeypatch):
+    tables = {"numbers": gains.TASKS["numbers"], gains.SPHERE: partial(gains.sphere, n=200)}
+    monkeypatch.setattr(gains, "TASKS", tables)
+    maps = ["--tables", f"numbers,{gains.SPHERE}", "--maps", "harmonics", "--seed", "0"]
+    gains.main([*given, *maps])
+    assert capsys.readouterr().out.count("harmonics: ") == 1
+
+
 def test_whole_numbers_to_predict_are_not_classes(given):
     task = friedman(0, n=200, d=5)
     whole = task._replace(y=np.round(task.y), y_test=np.round(task.y_test))

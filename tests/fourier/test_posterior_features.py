@@ -545,3 +545,15 @@ def test_weights_that_leave_nothing_to_compare():
     ):
         with pytest.raises(ValueError, match=message):
             learned.fit(X, y, sample_weight=weights)
+
+
+def test_a_number_of_chosen_frequencies_is_what_held_out_rows_would_have_said(rng):
+    X = rng.normal(size=(200, 3))
+    y = (np.sin(2 * X[:, 0]) > 0).astype(int)
+    given = {"n_components": 12, "n_candidates": 300, "random_state": 0}
+    found = PosteriorFourierFeatures(**given).fit(X, y)
+    assert found.n_chosen_ > 0
+    same = PosteriorFourierFeatures(**given, n_chosen=found.n_chosen_).fit(X, y)
+    np.testing.assert_array_equal(same.frequencies_, found.frequencies_)
+    for count, expected in ((0, 0), (2, 2), (100, 6)):
+        assert PosteriorFourierFeatures(**given, n_chosen=count).fit(X, y).n_chosen_ == expected

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import make_moons
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import train_test_split
@@ -331,6 +332,67 @@ class TestStopping:
         there = MarginFourierFeatures(**given).fit(PLACES[place](X), y)
         assert here.n_learned_ == there.n_learned_
         np.testing.assert_allclose(there.frequencies_, here.frequencies_, atol=1e-3)
+
+
+class TestOtherRows:
+    """Frequencies of some rows that go on with others."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def data(cls):
+        X, y = load_digits(return_X_y=True)
+        return X[:400] / 16, y[:400]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def half(cls, data):
+        learned = MarginFourierFeatures(n_components=40, n_chains=20, stop=10, random_state=0)
+        return learned.fit(*(part[:200] for part in data))
+
+    def test_they_are_followed_without_a_search(self, half, data, monkeypatch):
+        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+
+        def look(*_):
+            raise AssertionError("there is nothing to look for")
+
+        monkeypatch.setattr("bochner.margin.search._PeakSearch.look", look)
+        before = half.frequencies_.copy()
+        found = half.refit(*data)
+        np.testing.assert_array_equal(half.frequencies_, before)
+        assert found.n_learned_ == found.stop == 10
+        assert found.dual_weights_.shape[0] == 400
+        np.testing.assert_array_equal(found.frequencies_[:, 10:], before[:, 10:])
+        away = np.linalg.norm((found.frequencies_ - before)[:, :10], axis=0)
+        assert (away > 0).any()
+        assert (away < 0.5 * np.linalg.norm(before[:, :10], axis=0)).all()
+
+    def test_on_the_same_rows_the_first_peaks_are_not_lower(self, half, data, monkeypatch):
+        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        half = clone(half).set_params(band=None).fit(*(part[:200] for part in data))
+        again = half.refit(*(part[:200] for part in data))
+        assert again.history_["potential"][0] >= half.history_["potential"][0] * (1 - 1e-9)
+
+    def test_on_a_device(self, half, data, monkeypatch):
+        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        X, y = data
+        expected = half.refit(X, y).frequencies_
+        found = half.refit(PLACES["torch"](X), y).frequencies_
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+    def test_few_are_searched_again(self, half, data):
+        found = half.refit(*data)
+        setting = {k: getattr(half.setting_, k) for k in ("dual_update", "band", "damping")}
+        given = MarginFourierFeatures(
+            n_components=40, n_chains=20, stop=10, random_state=0, gamma=half.kernel_.gamma
+        ).set_params(**setting)
+        expected = given.fit(*data).frequencies_
+        np.testing.assert_array_equal(found.frequencies_, expected)
+
+    def test_other_classes(self, half, data, monkeypatch):
+        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        X, y = data
+        with pytest.raises(ValueError, match="the classes of the fit before"):
+            half.refit(X[y < 9], y[y < 9])
 
 
 class TestCallbacks:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
 
-from bochner import FourierFeatures, GradientMetric
+from bochner import FourierFeatures, GradientMetric, MarginFourierFeatures
 from bochner.compare.measure import make_split
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.linear.scoring import MEASURES
@@ -234,3 +234,41 @@ def test_what_was_tried_is_not_tried_again(wine, two, monkeypatch):
         assert 3 <= n_gammas <= 7
         assert set(judged[n_gammas:]) == heads
         assert len(judged) == n_gammas + len(heads)
+
+
+def test_widths_that_are_tried_with_one_narrow_map_share_what_it_found(wine, monkeypatch):
+    entry = dataclasses.replace(METHODS["LandmarkSimilarities"], trial_width=8)
+    monkeypatch.setitem(METHODS, entry.name, entry)
+    problem, fresh = make_split(wine, 0).problem, make_split(wine, 0).problem
+    searched = []
+    original = selection.search
+    monkeypatch.setattr(selection, "search", lambda *a: searched.append(1) or original(*a))
+    shared = [learn(entry.name, width, problem).settings for width in (8, 12, 16)]
+    assert len(searched) == 1
+    assert shared[2] == learn(entry.name, 16, fresh).settings
+
+
+@pytest.mark.parametrize("method", ["LandmarkSimilarities", "PosteriorFourierFeatures"])
+def test_what_a_map_found_on_held_out_rows_is_not_looked_for_again(wine, method):
+    problem = make_split(wine, 0).problem
+    model = learn(method, 16, problem)
+    settings = {name: value for name, value in model.settings.items() if name != "C"}
+    open_ = {"beta": "auto", "n_chosen": "auto", "posterior": "kl"}
+    chosen = {name: settings[name] for name in open_ if name in settings}
+    assert chosen
+    parameters = model.feature_map.get_params()
+    assert {name: parameters[name] for name in chosen} == chosen
+    again = METHODS[method].make_map(width=16, task="classification", **settings)
+    expected = again.fit(problem.X, problem.y).transform(problem.X)
+    np.testing.assert_allclose(model.features(problem.X), expected)
+
+
+def test_a_game_is_not_played_again(wine, monkeypatch):
+    """The map that was judged goes on with all rows."""
+    problem, seen = make_split(wine, 0).problem, []
+    original = MarginFourierFeatures.refit
+    monkeypatch.setattr(
+        MarginFourierFeatures, "refit", lambda m, X, y: seen.append(len(y)) or original(m, X, y)
+    )
+    learn("MarginFourierFeatures", 8, problem)
+    assert seen == [len(problem.y)]

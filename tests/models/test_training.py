@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bochner import MarginFourierFeatures
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
@@ -128,3 +129,15 @@ def test_a_rare_class_is_balanced_in_a_kernel_model():
     trained = train_kernel_model(table, **QUICK)
     assert trained.measure == "balanced-accuracy"
     assert trained.pipeline.predict(X).mean() > 0.06  # of 0.033: as many of either class err
+
+
+def test_the_model_of_all_rows_goes_on_from_the_game_that_was_judged(monkeypatch):
+    seen = []
+    original = MarginFourierFeatures.refit
+    monkeypatch.setattr(
+        MarginFourierFeatures, "refit", lambda m, X, y: seen.append(len(y)) or original(m, X, y)
+    )
+    trained = train(read_table("wine"), "MarginFourierFeatures", width=8)
+    assert seen == [142, 178]
+    assert trained.pipeline.named_steps["map"].stop == trained.chosen["stop"]
+    assert trained.score > 0.8

@@ -23,7 +23,7 @@ from bochner.records.cells import Cell, Result
 METRIC = "metric"  # the setting of a cell that has one: its mode
 TEST = 0.25  # of the rows
 FAR_BEHIND = 2.0  # standard errors of a difference, as if of different rows
-_VERSION = 5  # of what a cell means: a change makes those on file stale
+_VERSION = 6  # of what a cell means: a change makes those on file stale
 
 _Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
 

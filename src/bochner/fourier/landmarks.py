@@ -76,9 +76,10 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         A pool for all landmarks, or a set of its own for each, as in the paper: slower, and worse
         than the plain kernel where the sets are small.
     beta : "auto" or float, default="auto"
-        Strength of the posterior. ``"auto"`` tries 0.03, 0.1, 0.3, 1 and 3 with a ridge regression
-        on a quarter of at most 6000 rows, held out, and takes the best, or the plain kernel unless
-        that is worse by a standard error. For frequencies of their own it is the paper's 1.
+        Strength of the posterior. ``"auto"`` goes from 0.3 along 0.03, 0.1, 0.3, 1 and 3 as long
+        as a ridge regression gains on a quarter of at most 6000 rows, held out, and takes the
+        best, or the plain kernel unless that is worse by a standard error. For frequencies of
+        their own it is the paper's 1.
     n_frequencies : "auto" or int, default="auto"
         Frequencies of the pool, by default 2000, down to 512 with more than 650 landmarks or more
         than 8000 columns; or frequencies of each landmark, by default 64 (the paper's D). They

@@ -82,6 +82,9 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         three are draws from the posterior: with replacement is the paper's way, which wastes
         features when the posterior is concentrated; ``"heaviest"`` keeps the candidates of largest
         weight, scaled by it.
+    n_chosen : "auto" or int, default="auto"
+        How many frequencies ``draw="auto"`` chooses, at most half of `n_components`: as many as
+        help on held-out rows, or this number, which saves that look at the rows.
     support : {"candidates", "continuous"}, default="candidates"
         ``"continuous"`` draws from :math:`p(w) e^{-\beta \sqrt n L(w)}` itself (the paper's
         equation 11) with Langevin chains, without candidates. Gaussian kernel and ``kl`` only.
@@ -169,6 +172,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         "mu": [Interval(Real, 1, None, closed="neither")],
         "n_candidates": [Interval(Integral, 1, MOST, closed="both")],
         "draw": [StrOptions(set(get_args(Draw)))],
+        "n_chosen": [StrOptions({"auto"}), Interval(Integral, 0, MOST, closed="both")],
         "support": [StrOptions({"candidates", "continuous"})],
         "criterion": [StrOptions({"centred", "alignment"})],
         "target": [StrOptions({"auto", "classification", "regression"})],
@@ -186,6 +190,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         mu: float = 2.0,
         n_candidates: int = 20_000,
         draw: Draw = "auto",
+        n_chosen: int | Literal["auto"] = "auto",
         support: Literal["candidates", "continuous"] = "candidates",
         criterion: Literal["centred", "alignment"] = "centred",
         target: TargetKind = "auto",
@@ -202,6 +207,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         self.mu = mu
         self.n_candidates = n_candidates
         self.draw = draw
+        self.n_chosen = n_chosen
         self.support = support
         self.criterion = criterion
         self.target = target
@@ -338,10 +344,11 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
 
     def _choose_set(self, X: Any, y: Any, weights: Any, prior: Any, context: Any) -> None:
         """Frequencies that complement each other, and for ``"auto"`` the random ones."""
-        n = most = self._n_frequencies()
+        n = count = self._n_frequencies()
+        is_open = self.draw == self.n_chosen == "auto"
         if self.draw == "auto":
-            most = min(n, MOST_CHOSEN)
-        W = self._candidates.first(4 * most, self._dtype)
+            count = min(n, MOST_CHOSEN if is_open else int(self.n_chosen))
+        W = self._candidates.first(4 * count, self._dtype)
         columns = few_columns(Target(self.classes_).columns_to_predict(y), self._draw_seed)
         options: dict[str, Any] = {
             "weights": weights,
@@ -349,8 +356,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
             "after_pass": lambda: subtask_done(context, self, "pass over the rows"),
             **self._engine_options(),
         }
-        count = n
-        if self.draw == "auto":
+        if is_open:
             classes = self.classes_ is not None
             split = hold_out(y, self._draw_seed, classes=classes, max_rows=MAX_ROWS)
             count = count_that_helps(X, columns, W, prior, split, **options)

@@ -17,6 +17,7 @@ from bochner.fourier.pool import Pool
 from bochner.linear.cross_validation import cross_validated_ridge, sum_of_squares
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.paired import best_or_first
+from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
 from bochner.targets import Target
 
@@ -52,16 +53,17 @@ def best_strength(
     landmarks = place(rows[:n, ...], y[kept], known)
     pool = Pool.of_rows(candidates, rows[:n, ...], y[kept], known, landmarks, **options)
     waves, columns = pool.waves(), target.columns_and_signs(y, centred=True)[0]
-    coefficients = [pool.coefficients(beta, waves) for beta in STRENGTHS]
     plain = to_numpy(pool.kernel_values(rows, **options))
-    learned = np.hsplit(
-        to_numpy(pool.mixed_waves(rows, np.hstack(coefficients), **options)), len(STRENGTHS)
-    )
-    errors = [
-        held_out_errors(each[:n], columns[kept], each[n:], columns[held])
-        for each in (plain, *(plain + surplus for surplus in learned))
-    ]
-    return (0.0, *STRENGTHS)[best_or_first(errors)]
+    errors = {0.0: held_out_errors(plain[:n], columns[kept], plain[n:], columns[held])}
+
+    def judge(beta: float) -> float:
+        surplus = pool.mixed_waves(rows, pool.coefficients(beta, waves), **options)
+        each = plain + to_numpy(surplus)
+        errors[beta] = held_out_errors(each[:n], columns[kept], each[n:], columns[held])
+        return -float(errors[beta].mean())
+
+    search_along(STRENGTHS, STRENGTHS[len(STRENGTHS) // 2], judge)
+    return list(errors)[best_or_first(list(errors.values()))]
 
 
 def held_out_errors(features: Any, targets: Float, held: Any, held_targets: Float) -> Float:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from bochner import engine
 from bochner.base import n_pairs
@@ -22,6 +24,7 @@ from bochner.margin.subspace import directions_of_rows
 from bochner.targets import TargetKind
 
 _ROWS_OF_A_ROUND = 16_000
+_FEW = 100  # frequencies, which are cheap to find again
 
 
 class MarginFourierFeatures(LearnedFrequencies):
@@ -283,6 +286,51 @@ class MarginFourierFeatures(LearnedFrequencies):
         else:
             self._learn(X, y, target, before)
         return self
+
+    def refit(self, X: Any, y: Any) -> Self:
+        """The same game with other rows: frequencies go on from where they are, without a search.
+
+        For more rows of the same kind, or for all where a part has chosen how the game is played
+        and when it ends: it is not looked for again. Fewer than 100 frequencies, of which each
+        matters more, are searched again.
+
+        Parameters
+        ----------
+        X, y : see :meth:`fit`
+            Rows with the columns, and with the classes, of those before.
+
+        Returns
+        -------
+        MarginFourierFeatures
+            A fitted copy, whose parameters say what was found; this one is unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from bochner import MarginFourierFeatures
+        >>> X, y = load_digits(return_X_y=True)
+        >>> half = MarginFourierFeatures(n_components=80, random_state=0).fit(X[::2], y[::2])
+        >>> half.refit(X, y).frequencies_.shape
+        (64, 40)
+        """
+        check_is_fitted(self)
+        setting = self.setting_
+        settled = {
+            **{name: getattr(setting, name) for name in ("dual_update", "band", "damping")},
+            "gamma": self.kernel_.width,
+            "stop": self.n_learned_,
+        }
+        if self.n_learned_ < _FEW:
+            return cast(Self, clone(self).set_params(**settled).fit(X, y))
+        other = copy(self).set_params(**settled)
+        X, y, target = other._validate_labelled(X, y, reset=False)
+        known: Any = self.classes_
+        if not np.array_equal(target.classes, known):
+            raise ValueError("refit needs the classes of the fit before.")
+        X, y = other._take_part(X, y, RandomState(self._seeds[0]))
+        other._n_rows = len(y)
+        other._follow(X, y, target)
+        return other
 
     def _features(self, X: Any) -> Any:
         return engine.features(X, self.frequencies_, **self._engine_options())

@@ -37,6 +37,7 @@ from bochner.targets import Target
 
 Float = NDArray[np.float64]
 
+_FOLLOWED = 4  # steps from the peaks of some rows to those of others
 _CONTINUED = 4  # a trial is part of the game where the game is this many times as long
 
 
@@ -131,18 +132,8 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         most = n_frequencies
         if self.stop is not None and self.stop != "auto":
             most = min(max(int(self.stop), before.shape[1]), n_frequencies)
-        rows, columns = coordinates.rows(X), columns_of(target, y).astype(float_dtype(X))
-        columns = convert(columns, rows) if is_device(rows) else columns
-        search = Search.for_frequencies(
-            n_frequencies,
-            self.n_peaks,
-            grows=self.stop is not None,
-            n_chains=self.n_chains,
-            n_steps=self.n_steps,
-            temperature=self.temperature,
-            n_rows=self.rows_per_round,
-        )
-        strength = usual_strength(target) if self.strength == "auto" else float(self.strength)
+        rows, columns = self._rows_and_columns(X, y, target)
+        search, strength = self._search(), self._strength(target)
         known: list[Any] = []
         if not before.shape[1]:
             known = self._choose(target, rows, columns, held, search, most, strength)
@@ -155,10 +146,8 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
                 judge = PaddingJudge(*parts, random, **self._engine_options())
                 stop = Stop(judge, n_frequencies, coordinates.outside, before)
             rows, columns = rows_at(rows, used), rows_at(columns, used)
-        setting = self.setting_
-        how: dict[str, Any] = {"damping": setting.damping, "strength": strength}
-        player = make_player(target, columns, setting.dual_update, **how, capacity=2 * most)
-        search = replace(search, band=setting.band)
+        player = self._player(target, columns, most)
+        search = replace(search, band=self.setting_.band)
         learned = self._play(rows, search, player, most, before, known, stop)
         if self.polish_steps and learned.shape[1]:
             learned = self._polish(target, *everything, used, held, learned, strength)
@@ -184,6 +173,50 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         options = self._engine_options()
         moved = polish(target, rows, columns, used, held, W, steps, strength, **options)
         return learned if moved is W else self._coordinates.outside(moved)
+
+    def _follow(self, X: Any, y: Any, target: Target) -> None:
+        """Play the game of these frequencies again with other rows, each from where it was."""
+        rows, columns = self._rows_and_columns(X, y, target)
+        search = replace(self._search(), band=self.setting_.band, n_followed=_FOLLOWED)
+        most = self.n_learned_
+        known: list[Any] = []
+        found = convert(self._coordinates.inside(self.frequencies_[:, :most]), columns)
+        while (done := sum(int(part.shape[1]) for part in known)) < most:
+            known.append(found[:, done : done + search.peaks_after(done)])
+        player = self._player(target, columns, most)
+        before = np.empty((self.n_features_in_, 0), float_dtype(X))
+        learned = self._play(rows, search, player, most, before, known, None)
+        random = self.frequencies_[:, learned.shape[1] :]
+        self.frequencies_ = np.hstack([learned.astype(random.dtype), random])
+
+    def _rows_and_columns(self, X: Any, y: Any, target: Target) -> tuple[Any, Any]:
+        """Rows in the coordinates of the game, and the columns of the target where they are."""
+        rows, columns = self._coordinates.rows(X), columns_of(target, y).astype(float_dtype(X))
+        return rows, convert(columns, rows) if is_device(rows) else columns
+
+    def _search(self) -> Search:
+        return Search.for_frequencies(
+            n_pairs(self.n_components),
+            self.n_peaks,
+            grows=self.stop is not None,
+            n_chains=self.n_chains,
+            n_steps=self.n_steps,
+            temperature=self.temperature,
+            n_rows=self.rows_per_round,
+        )
+
+    def _strength(self, target: Target) -> float:
+        return usual_strength(target) if self.strength == "auto" else float(self.strength)
+
+    def _player(self, target: Target, columns: Any, most: int) -> DataPlayer:
+        return make_player(
+            target,
+            columns,
+            self.setting_.dual_update,
+            damping=self.setting_.damping,
+            strength=self._strength(target),
+            capacity=2 * most,
+        )
 
     def _choose(
         self,

@@ -55,6 +55,7 @@ class Search:
     n_steps: int = 12  # of each chain
     temperature: float = 0.0  # noise of the chains, see ascend_potential
     n_rows: int | None = None  # of a round, drawn anew each time; None is all
+    n_followed: int = 0  # steps by which frequencies that are known go on to their peaks
 
     @classmethod
     def for_frequencies(
@@ -90,7 +91,8 @@ class WaveFamily:
     for them; a dask array is summed by its workers while the chains run here. `random_state`
     decides the starts of the chains and the rows of the rounds, `options` are the engine's
     `n_threads` and `memory_budget`. A game that was begun elsewhere goes on: the frequencies
-    `known`, those of each round in an array of shape (d, p), are proposed first, without a search.
+    `known`, those of each round in an array of shape (d, p), are proposed first, without a search;
+    where the rows are others, they go on uphill for `search.n_followed` steps.
     """
 
     def __init__(
@@ -118,6 +120,8 @@ class WaveFamily:
         xp = namespace(coefficients)
         if self._known:
             frequencies = self._known.pop(0)[:, :n_wanted]
+            if self.search.n_followed:
+                frequencies = self._peaks.follow(coefficients, frequencies)
             found = self._peaks.measured(frequencies, coefficients)
             return self._proposal(frequencies, *found)
         if self._draws is None:
@@ -186,24 +190,42 @@ class _PeakSearch:
     def look(self, n_peaks: int, coefficients: Any, starts: Any, sample: Any) -> tuple[Any, ...]:
         """The best frequencies (d, p), their columns, the height of the first of them as a
         share and bare, and the best chains that gave no frequency, to go on from."""
-        xp, search, rows, A = namespace(starts), self.search, self.rows, coefficients
-        if sample is not None:
-            rows, A = rows_at(rows, sample), rows_at(A, sample)
-        total = xp.sum(xp.abs(A))
-        A = A / xp.where(total > 0, total, xp.ones_like(total))
-        points, values = ascend_potential(
-            self._potential(rows, A, starts.dtype),
-            starts,
-            n_steps=search.n_steps,
-            temperature=search.temperature,
-            longest=self.longest,
-            random_state=self.random_state,
+        xp, search = namespace(starts), self.search
+        points, values = self._ascend(
+            coefficients, starts, sample, search.n_steps, search.temperature
         )
         best = distinct_peaks(points, values, n_peaks, _APART / search.length)
         others = xp.argsort(-_without(xp, values, best), stable=True)
         leftover = xp.take(points, others[: search.n_kept], axis=1)
         frequencies = xp.take(points, best, axis=1)
         return frequencies, *self.measured(frequencies, coefficients), leftover
+
+    def follow(self, coefficients: Any, frequencies: Any) -> Any:
+        """Frequencies of other rows, at the peaks of these."""
+        n, most = int(coefficients.shape[0]), self.search.n_rows
+        sample: Any = None
+        if most is not None and n > most:
+            sample = self.random_state.randint(n, size=most)
+            sample = convert(sample, coefficients, namespace(coefficients).int64)
+        return self._ascend(coefficients, frequencies, sample, self.search.n_followed)[0]
+
+    def _ascend(
+        self, A: Any, starts: Any, sample: Any, n_steps: int, temperature: float = 0.0
+    ) -> tuple[Any, Any]:
+        """Points uphill from the starts, and their potential, on a sample of the rows or all."""
+        xp, rows = namespace(starts), self.rows
+        if sample is not None:
+            rows, A = rows_at(rows, sample), rows_at(A, sample)
+        total = xp.sum(xp.abs(A))
+        A = A / xp.where(total > 0, total, xp.ones_like(total))
+        return ascend_potential(
+            self._potential(rows, A, starts.dtype),
+            starts,
+            n_steps=n_steps,
+            temperature=temperature,
+            longest=self.longest,
+            random_state=self.random_state,
+        )
 
     def measured(self, frequencies: Any, coefficients: Any) -> tuple[Any, Any, Any]:
         """Columns of the frequencies, and the potential of the first as a share and bare."""

@@ -5,7 +5,7 @@ What a fit leaves is on the host, whatever the device was: models can be saved, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from bochner.engine.transfer import staged
 from bochner.linear.base import LinearHead
 from bochner.linear.blocks import DEVICE_HEIGHT, HEIGHT
 from bochner.models.folding import FoldedMap, fold_pipeline
+from bochner.models.pipelines import fit_model
 
 
 def check_device_steps(pipeline: Pipeline, device: Any) -> None:
@@ -35,8 +36,16 @@ def check_device_steps(pipeline: Pipeline, device: Any) -> None:
             )
 
 
-def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, device: Any = "cpu") -> Pipeline:
+def fit_pipeline(
+    pipeline: Pipeline,
+    X: Any,
+    y: Any,
+    device: Any = "cpu",
+    refit: Callable[[Any, Any], Any] | None = None,
+) -> Pipeline:
     """A pipeline fitted, all but its first step, the preparation, on a device.
+
+    For `refit` see :func:`bochner.models.pipelines.fit_model`.
 
     Examples
     --------
@@ -49,9 +58,10 @@ def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, device: Any = "cpu") -> Pip
     True
     """
     if is_numpy_device(device):
-        return pipeline.fit(X, y)
+        return fit_model(pipeline, X, y, refit)
     (name, prepare), *steps = pipeline.steps
-    rest = Pipeline(steps).fit(on_device(prepare.fit_transform(X, y), device), y)
+    rows = on_device(prepare.fit_transform(X, y), device)
+    rest = fit_model(Pipeline(steps), rows, y, refit)
     if isinstance(rest[-1], LinearHead):
         rest[-1].to_host()
     return Pipeline([(name, prepare), *rest.steps])

@@ -34,7 +34,7 @@ MAX_POOL_NUMBERS = 20_000_000  # in the frequencies that landmarks share, drawn 
 N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
 MAX_DRAWN = 10_000_000
 TRIAL_CANDIDATES = 5000  # while gamma and the strength are chosen
-TRIAL_LANDMARKS = 128
+TRIAL_LANDMARKS = TRIAL_GRID = 128
 TRIAL_SET, TRIAL_CHOICES = 64, 1000  # columns, and candidates for them
 
 _BETAS = (1.0, 3.0, 10.0, 30.0, 100.0)
@@ -111,6 +111,18 @@ def _found_by_the_game(feature_map: Any) -> dict[str, Any]:
     setting = feature_map.setting_
     found = {name: getattr(setting, name) for name in ("dual_update", "band", "damping")}
     return {**found, "stop": feature_map.n_learned_}
+
+
+def _chosen_on_held_out_rows(feature_map: Any) -> dict[str, Any]:
+    return {"n_chosen": feature_map.n_chosen_}
+
+
+def _strength_of_landmarks(feature_map: Any) -> dict[str, Any]:
+    return {"beta": feature_map.beta_} if feature_map.beta_ else {"posterior": None}
+
+
+def _rounds_kept(feature_map: Any) -> dict[str, Any]:
+    return {"stop": feature_map.n_kept_}
 
 
 def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
@@ -268,6 +280,7 @@ METHODS: dict[str, Method] = {
             supervised=True,
             uses_gamma=False,
             main=False,
+            settle=_rounds_kept,
             limit=_zonal_limit,
             saved_types=("bochner.margin.sphere.features.MarginHarmonicFeatures",),
         ),
@@ -279,6 +292,7 @@ METHODS: dict[str, Method] = {
             supervised=True,
             even=True,
             start=_fewer_candidates,
+            settle=_chosen_on_held_out_rows,
             trial_width=TRIAL_SET,
             trial_limits={"n_candidates": TRIAL_CHOICES},
             guarantee="alignment loss",
@@ -318,6 +332,7 @@ METHODS: dict[str, Method] = {
             LandmarkSimilarities,
             cost=6,
             supervised=True,
+            settle=_strength_of_landmarks,
             trial_width=TRIAL_LANDMARKS,
             limit=_landmark_limit,
             saved_types=_LANDMARK_TYPES,
@@ -367,6 +382,7 @@ METHODS: dict[str, Method] = {
             grid={"quantile": _QUANTILES},
             uses_gamma=False,
             images=True,
+            trial_width=TRIAL_GRID,
             limit=_grid_limit,
             patterns="patches",
             saved_types=_NETWORK_TYPES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -183,6 +184,19 @@ def make_model(
     )
     head = make_head(task, count_classes(y, task), C=C, balanced=balanced)
     return Pipeline([*first, ("map", feature_map), ("head", head)])
+
+
+def fit_model(
+    model: Pipeline, X: Any, y: Any, refit: Callable[[Any, Any], Any] | None = None
+) -> Pipeline:
+    """Fit a pipeline; with `refit`, which makes it from prepared rows, the map is not its own."""
+    if refit is None:
+        return model.fit(X, y)
+    *first, (name, _), (last, head) = model.steps
+    rows = Pipeline(first).fit_transform(X, y) if first else X
+    feature_map = refit(rows, y)
+    head.fit(feature_map.transform(rows), y)
+    return Pipeline([*first, (name, feature_map), (last, head)])
 
 
 def make_whole(

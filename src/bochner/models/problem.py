@@ -40,7 +40,8 @@ class Problem:
     None is chosen among multiples of the scale rule. The maps of this package work on `device`:
     ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
     channels, where rows are images. `metric` is the mode of a metric that is learned before any
-    map, once for all methods that share the problem; None is no metric.
+    map, once for all methods that share the problem; None is no metric. What is
+    found with a narrow map in the place of wider ones is kept in `found`.
     """
 
     X: Any
@@ -53,6 +54,7 @@ class Problem:
     image_shape: tuple[int, int, int] | None = None
     metric: str | None = None
     metrics: dict[bytes, LearnedMetric] = field(init=False, repr=False, default_factory=dict)
+    found: dict[Any, dict[str, Any]] = field(init=False, repr=False, default_factory=dict)
 
     def head(self, *, squares: bool = False) -> LinearHead:
         """The unfitted linear model that is put on a map; with `squares` least squares."""

@@ -208,11 +208,21 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
         last = Trial(method, width, problem)
         if lists:
             trial = SettingTrial(method, width, problem, CHOOSING_ROWS)
-            found = search(trial, trial.cheaper(settings), lists).settings
-            settings.update({name: found[name] for name in lists})
+            settings.update(_found(trial, settings, lists))
             if trial.is_whole:
                 last.take_over(trial)
         return last(settings)
+
+
+def _found(
+    trial: SettingTrial, settings: Mapping[str, Any], lists: Mapping[str, tuple[float, ...]]
+) -> dict[str, Any]:
+    """The best of the `lists`; for widths that are tried with the same narrower map once."""
+    known, key = trial.problem.found, (trial.method.name, trial.width)
+    if key not in known or not trial.is_narrower:
+        best = search(trial, trial.cheaper(settings), lists).settings
+        known[key] = {name: best[name] for name in lists}
+    return known[key]
 
 
 def choose_map(

@@ -122,7 +122,7 @@ def train(
             metric=metric,
             **settings,
         )
-        return fit_pipeline(pipeline, X, y, device)
+        return fit_pipeline(pipeline, X, y, device, chosen.refit)
 
     with _interruptible():
         prepared = make_preparation(X, table.image_shape).fit_transform(X)

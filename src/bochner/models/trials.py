@@ -15,7 +15,7 @@ from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
 from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
-from bochner.models.method import Method
+from bochner.models.method import Method, Rows
 from bochner.models.pipelines import make_exact
 from bochner.models.problem import Problem
 
@@ -29,7 +29,8 @@ class Chosen:
 
     `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
     measure on the held-out rows, the best of all that were tried, hence optimistic. `complete`
-    makes the map of all rows out of the one that was judged, where that is less work than a fit.
+    makes the map of all rows out of the one that was judged, where that is less work than a fit;
+    `refit` does so for any rows, where the map can.
     """
 
     settings: dict[str, Any]
@@ -37,6 +38,7 @@ class Chosen:
     judged: float
     score: float
     complete: Callable[[], Any] | None = None
+    refit: Callable[[Any, Any], Any] | None = None
 
 
 def search(
@@ -102,21 +104,30 @@ class Trial:
             choice.judged,
             choice.score,
             partial(self._completed, feature_map) if self._can_complete(feature_map) else None,
+            getattr(feature_map, "refit", None) if self._can_go_on() else None,
         )
 
     def _fitted(self, settings: dict[str, Any]) -> Any:
         return new_map(self.method, self.width, self.problem, settings).fit(self.X, self.y)
 
     def _can_complete(self, feature_map: Any) -> bool:
-        """Whether the held-out rows can be learned from as well: not after a metric of others."""
-        return (
-            hasattr(feature_map, "partial_fit")
-            and self.problem.metric is None
-            and self.problem.measure.classes
-            and len(np.unique(self.y)) == len(np.unique(self.problem.y))
-        )
+        """Whether the held-out rows can be learned from as well."""
+        if not self._can_go_on():
+            return False
+        in_parts = hasattr(feature_map, "partial_fit") and self.problem.measure.classes
+        return hasattr(feature_map, "refit") or in_parts
+
+    def _can_go_on(self) -> bool:
+        """Whether a map of these rows may go on with all: not after a metric of these alone."""
+        problem = self.problem
+        if problem.metric is not None:
+            return False
+        return not problem.measure.classes or set(np.unique(self.y)) == set(np.unique(problem.y))
 
     def _completed(self, feature_map: Any) -> Any:
+        if hasattr(feature_map, "refit"):
+            problem = self.problem
+            return feature_map.refit(problem.rows_for(self.method, problem.X), problem.y)
         return feature_map.partial_fit(self.held_X, self.held_y)
 
 
@@ -126,9 +137,13 @@ class SettingTrial(Trial):
     def __init__(
         self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
     ) -> None:
-        self.is_narrower = bool(width and method.trial_width and width > method.trial_width)
+        narrow = method.trial_width
+        rows = Rows(len(problem.y), problem.X.shape[1], problem.task, problem.image_shape)
+        self.is_narrower = bool(
+            width and narrow and width > narrow and method.why_not(narrow, rows) is None
+        )
         if self.is_narrower:
-            width = method.trial_width
+            width = narrow
         super().__init__(method, width, problem, max_rows)
         self._by_gamma: dict[float, Any] = {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import RandomState
@@ -12,7 +12,12 @@ from bochner.engine.places import convert, namespace, to_numpy
 from bochner.engine.rowwise import row_slices
 from bochner.engine.summaries import rows_at
 from bochner.margin.game import Proposal, share_of_largest
-from bochner.margin.sphere.harmonics import harmonics_at, sphere_area
+from bochner.margin.sphere.harmonics import (
+    harmonics_at,
+    largest_degree,
+    n_harmonics,
+    sphere_area,
+)
 from bochner.margin.sphere.zonal import (
     ascend_directions,
     starting_directions,
@@ -22,6 +27,8 @@ from bochner.margin.sphere.zonal import (
 
 Float = NDArray[np.float64]
 
+_ZONAL_DEGREE = 4
+_MOST_HARMONICS = 100_000
 _KEEP_BYTES = 2**30
 _BLOCK_ROWS = 2**13
 _TIE = 1e-9  # functions whose potentials differ by less, relatively, are equally good
@@ -75,8 +82,11 @@ class HarmonicFamily:
         column = self.values(np.array([index]))
         return _proposal(index, column, potentials[index], coefficients)
 
-    def values(self, chosen: NDArray[np.int64]) -> Float:
-        """Some functions of the family on the rows, on the host."""
+    def values(self, chosen: NDArray[np.int64], rows: Any = None) -> Float:
+        """Some functions of the family on the rows, or on others, on the host."""
+        if rows is not None:
+            values = self.scale * harmonics_at(rows, self.orders[chosen], **self.options)
+            return to_numpy(values).astype(np.float64)
         if self.kept is not None:
             xp = namespace(self.kept)
             kept = xp.take(self.kept, convert(chosen, self.kept, xp.int64), axis=1)
@@ -131,11 +141,12 @@ class ZonalFamily:
             self.scales = np.append(self.scales, scales[0])
         return _proposal(index, columns[:, best : best + 1], potentials[best], coefficients)
 
-    def values(self, chosen: NDArray[np.int64]) -> Float:
-        """Some functions of the family on the rows, on the host."""
+    def values(self, chosen: NDArray[np.int64], rows: Any = None) -> Float:
+        """Some functions of the family on the rows, or on others, on the host."""
         directions, degrees = self.directions[:, chosen], self.degrees[chosen]
-        values = zonal_functions(self.X, directions, degrees, **self.options)
-        return to_numpy(values) * self.scales[chosen]
+        rows = self.X if rows is None else rows
+        values = zonal_functions(rows, directions, degrees, **self.options)
+        return to_numpy(values).astype(np.float64) * self.scales[chosen]
 
     def describe(self, chosen: NDArray[np.int64]) -> dict[str, Any]:
         """What describes some functions of the family: attributes of the estimator."""
@@ -169,6 +180,30 @@ class ZonalFamily:
             return self.X, A
         index = np.sort(self.random_state.choice(n, _SEARCH_ROWS, replace=False))
         return rows_at(self.X, index), A[index]
+
+
+def degree_to_search(
+    d: int, max_degree: int | Literal["auto"], budget: int, *, harmonics: bool
+) -> int:
+    """The largest degree of the functions; a ValueError where there would be too many or none."""
+    if not harmonics:
+        return _ZONAL_DEGREE if max_degree == "auto" else int(max_degree)
+    if max_degree == "auto":
+        degree = largest_degree(d, budget)
+        if degree < 1:
+            raise ValueError(
+                f"budget={budget} is less than the {d + 1} harmonics up to degree 1 in "
+                f"{d} dimensions; use a larger budget or functions='zonal'."
+            )
+        return degree
+    degree = int(max_degree)
+    count = sum(n_harmonics(d, low) for low in range(degree + 1))
+    if count > _MOST_HARMONICS:
+        raise ValueError(
+            f"max_degree={degree} means {count} harmonics in {d} dimensions, at most "
+            f"{_MOST_HARMONICS} are accepted; use a smaller degree or functions='zonal'."
+        )
+    return degree
 
 
 def _proposal(index: int, column: Float, potential: Any, coefficients: Float) -> Proposal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -33,24 +32,20 @@ from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
 from bochner.margin.players import DataPlayer, DualUpdate, GradientMargin, columns_of, make_player
-from bochner.margin.sphere.families import HarmonicFamily, ZonalFamily
-from bochner.margin.sphere.harmonics import (
-    harmonic_orders,
-    harmonics_at,
-    largest_degree,
-    n_harmonics,
-)
+from bochner.margin.sphere.families import HarmonicFamily, ZonalFamily, degree_to_search
+from bochner.margin.sphere.harmonics import harmonic_orders, harmonics_at
+from bochner.margin.sphere.stopping import RoundStop, count_picks
 from bochner.margin.sphere.unit_rows import nonzero_rows, unit_rows
 from bochner.margin.sphere.zonal import zonal_functions
+from bochner.margin.stopping import FEWEST_ROWS, Rows, split_rows
 from bochner.targets import Target, TargetKind
 
 Float = NDArray[np.float64]
 
 EXACT_DIMENSIONS = 10  # up to here "auto" lists harmonics
-_ZONAL_DEGREE = 4
-_MOST_HARMONICS = 100_000
 _MOST_ROWS = 100_000  # of a dask array, brought to the host by fit
 _BLOCK_ROWS = 2**14
+_SPLIT_SEED = 0  # of the rows held out: the same for any `random_state`
 _NOTHING = 1e-20  # a potential below this share of (sum |A|)^2 is rounding
 
 
@@ -68,8 +63,8 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     Parameters
     ----------
     n_components : int, default=100
-        Number of rounds, each of which picks one function. This is the largest possible number
-        of output columns, not the number itself: a function that is picked again becomes heavier
+        The most rounds, each of which picks one function, and the largest possible number of
+        output columns, not the number itself: a function that is picked again becomes heavier
         instead of a second column. ``len(get_feature_names_out())`` is the number.
     functions : {"auto", "harmonics", "zonal"}, default="auto"
         ``"auto"`` lists harmonics in up to 10 dimensions and takes zonal functions above.
@@ -96,6 +91,11 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         What `y` is. More than two classes: one column of dual weights per class against the rest,
         and the sum of their potentials. Regression: the residual of `y` (centred, divided by
         its largest absolute value) takes the place of :math:`\alpha y`.
+    stop : "auto", int or None, default="auto"
+        ``"auto"``: a part of the rows (a fifth, or 500, or a tenth, up to 2000) takes no part in
+        the game, and decides when it ends and how many of its rounds are kept. With fewer than 80
+        rows none is held out. A number of rounds, or None, which is `n_components`: the game of
+        the paper, on all rows.
     n_jobs, memory_budget : see :class:`FourierFeatures`
         The values of all harmonics on all rows are kept during `fit` where they fit into
         `memory_budget` (None: one gigabyte), and computed anew in every round otherwise.
@@ -115,7 +115,9 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     degrees_ : integer ndarray of shape (n_functions,)
         Degree of each function.
     weights_ : ndarray of shape (n_functions,)
-        Share of the rounds that picked it; they sum to one.
+        Share of the rounds kept that picked it; they sum to one.
+    n_kept_ : int
+        Rounds that the map is made of: all that were played, or the first of them.
     history_ : dict of ndarrays of shape (n_iter_,)
         ``"potential"`` of each round's function, for the weights before the move. For classes
         also ``"dual_sum"``, the sum of the dual weights, and ``"value"``, what those weights (or
@@ -132,8 +134,8 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     max_degree_ : int
         Largest degree searched.
     n_iter_ : int
-        Rounds played; fewer than `n_components` when nothing is left to pick, or when `fit` was
-        interrupted.
+        Rounds played; fewer than `n_components` when nothing is left to pick, when held-out rows
+        gain no more, or when `fit` was interrupted.
     classes_ : ndarray or None
         The classes, None for regression.
 
@@ -192,6 +194,7 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         "C": [Interval(Real, 0, None, closed="neither")],
         "normalize": ["boolean"],
         "target": [StrOptions({"auto", "classification", "regression"})],
+        "stop": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
 
@@ -216,6 +219,7 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         C: float = 1.0,
         normalize: bool = True,
         target: TargetKind = "auto",
+        stop: int | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         memory_budget: int | None = None,
         random_state: Any = None,
@@ -230,6 +234,7 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         self.C = C
         self.normalize = normalize
         self.target = target
+        self.stop = stop
         self.n_jobs = n_jobs
         self.memory_budget = memory_budget
         self.random_state = random_state
@@ -269,18 +274,27 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             target = self._target_on_sphere(y)
         self._harmonics, self._normalize = self._uses_harmonics(), self.normalize
         self.classes_ = target.classes
-        self.max_degree_ = self._degree()
+        self.max_degree_ = degree_to_search(
+            self.n_features_in_, self.max_degree, self.budget, harmonics=self._harmonics
+        )
+        used, held = self._split(y, target)
+        columns = columns_of(target, y)
+        family = self._family(rows_at(X, used) if len(held) else X, random_state)
+        stop = None
+        if len(held):
+            rows = self._unit_rows(rows_at(X, held))
+            stop = RoundStop(family, columns[used], rows, columns[held])
         player = make_player(
             target,
-            columns_of(target, y),
+            columns[used],
             self.dual_update,
             damping=self.step,
-            strength=self.C * len(y),
+            strength=self.C * len(used),
             C=self.C,
             n_parts=1,
             rescale=False,
         )
-        self._play(self._family(X, random_state), player)
+        self._play(family, player, stop)
         return self
 
     def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
@@ -298,26 +312,14 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             return bool(self.n_features_in_ <= EXACT_DIMENSIONS)
         return self.functions == "harmonics"
 
-    def _degree(self) -> int:
-        d = self.n_features_in_
-        if not self._harmonics:
-            return _ZONAL_DEGREE if self.max_degree == "auto" else int(self.max_degree)
-        if self.max_degree == "auto":
-            degree = largest_degree(d, self.budget)
-            if degree < 1:
-                raise ValueError(
-                    f"budget={self.budget} is less than the {d + 1} harmonics up to degree 1 in "
-                    f"{d} dimensions; use a larger budget or functions='zonal'."
-                )
-            return degree
-        degree = int(self.max_degree)
-        count = sum(n_harmonics(d, low) for low in range(degree + 1))
-        if count > _MOST_HARMONICS:
-            raise ValueError(
-                f"max_degree={degree} means {count} harmonics in {d} dimensions, at most "
-                f"{_MOST_HARMONICS} are accepted; use a smaller degree or functions='zonal'."
-            )
-        return degree
+    def _split(self, y: NDArray[Any], target: Target) -> tuple[Rows, Rows]:
+        """Rows that the game is played with, of all classes, and rows that it is judged by."""
+        n = len(y)
+        used, held = split_rows(n, RandomState(_SPLIT_SEED))
+        known = target.classes is None or len(np.unique(y[used])) == len(target.classes)
+        if self.stop != "auto" or n < FEWEST_ROWS or not known:
+            return np.arange(n), np.empty(0, np.intp)
+        return used, held
 
     def _family(self, X: Any, random_state: RandomState) -> HarmonicFamily | ZonalFamily:
         rows = self._unit_rows(X)
@@ -326,7 +328,9 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             return HarmonicFamily(rows, orders, **self._engine_options())
         return ZonalFamily(rows, self.max_degree_, random_state, **self._engine_options())
 
-    def _play(self, family: HarmonicFamily | ZonalFamily, player: DataPlayer) -> None:
+    def _play(
+        self, family: HarmonicFamily | ZonalFamily, player: DataPlayer, stop: RoundStop | None
+    ) -> None:
         def size() -> float:
             A = player.coefficients
             return float((A**2 if self.classes_ is None else np.abs(A)).sum())
@@ -340,17 +344,23 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
             if self.verbose and len(functions) % 10 == 1:
                 potential, count = record.potential[-1], len(set(functions))
                 print(f"round {len(functions) - 1}: potential {potential:.6g}, {count} functions")
-            return subtask_done(context, self, "round")
+            ended = stop is not None and stop(functions)
+            return subtask_done(context, self, "round") or ended
 
+        most = self.n_components
+        if self.stop is not None and self.stop != "auto":
+            most = min(int(self.stop), most)
         functions, record = play(
-            family, player, self.n_components, least_share=_NOTHING, after_round=after_round
+            family, player, most, least_share=_NOTHING, after_round=after_round
         )
         context.call_on_fit_task_end(estimator=self)
-        picks = Counter(functions)  # in the order of first picks
-        chosen, counts = np.array(list(picks)), np.array(list(picks.values()))
+        self.n_kept_ = len(functions)
+        if stop is not None and not record.interrupted:
+            self.n_kept_ = stop.n_kept(functions)
+        chosen, weights = count_picks(functions[: self.n_kept_])
         if record.interrupted:
             warnings.warn(
-                f"interrupted in round {len(functions)} of {self.n_components}; the {len(picks)} "
+                f"interrupted in round {len(functions)} of {self.n_components}; the {len(chosen)} "
                 "functions picked so far are kept.",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -362,7 +372,7 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        weights, self.n_iter_ = counts / counts.sum(), len(functions)
+        self.n_iter_ = len(functions)
         for name, value in family.describe(chosen).items():
             setattr(self, name, value)
         rounds, of_each = record.arrays(), np.array(sizes[: len(functions)])

@@ -31,6 +31,7 @@ PUBLISHED: dict[str, tuple[Value, str | Value]] = {
 }
 PENALTIES = tuple(float(10.0**k) for k in range(-1, 6))  # C of the kernel SVMs
 HARMONICS, SHOWN = 100, 3
+PAPERS_GAME = partial(MarginHarmonicFeatures, stop=None)
 
 
 def _load(task: str, seed: int) -> LocalDataset:
@@ -40,7 +41,7 @@ def _load(task: str, seed: int) -> LocalDataset:
 EXPERIMENT = common.Experiment(
     name="checkerboard",
     load=_load,
-    make_map=MarginHarmonicFeatures,
+    make_map=PAPERS_GAME,
     multiples=common.NARROW_MULTIPLES,
     widths=(HARMONICS,),
     kernel_svms=(ARCCOSINE_SVM, RBF_SVM),
@@ -100,7 +101,7 @@ def picture(seed: int) -> Figure:
 
     data = EXPERIMENT.load(TASKS[0], seed)
     X, y = data.X_train[: common.PICTURE_ROWS], data.y_train[: common.PICTURE_ROWS]
-    learned = MarginHarmonicFeatures(n_components=HARMONICS, random_state=seed).fit(X, y)
+    learned = PAPERS_GAME(n_components=HARMONICS, random_state=seed).fit(X, y)
     model = common.picture_model(learned.transform(X), y)
     heaviest = np.argsort(-np.abs(model.coef_[0]))[:SHOWN]
     functions = [partial(common.decide, learned, model)]
