@@ -1,0 +1,66 @@
+"""Sums over rows by the kernels of tiles, for the operations of :mod:`bochner.engine.device`.
+
+`waves` are the rows and frequencies of one such operation: its frequencies in halves, and its rows
+in halves chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bochner.engine.tiles.halves import TILE, Halves, in_halves
+from bochner.engine.tiles.products import product_over_rows, split_product, write_product
+from bochner.engine.tiles.waves import slopes, sums
+
+
+def _chunks(waves: Any, A: Any) -> list[slice]:
+    """Rows in halves, the slopes of their waves, and the sums of a tile."""
+    N = waves.n_frequencies
+    return waves.chunks(waves.n_features + N + 2 * N * A.shape[1] // TILE)
+
+
+def fourier_sums(waves: Any, A: Any) -> Any:
+    """Real parts above imaginary parts, in float64: shape ``(2 N, k)``."""
+    total = 0.0
+    for chunk in _chunks(waves, A):
+        total = total + sums(waves.halves(chunk), waves.frequencies, A[chunk, :])
+    return waves.xp.reshape(waves.xp.permute_dims(total, (0, 2, 1)), (-1, A.shape[1]))
+
+
+def gradient_of_potential(waves: Any, A: Any, with_cosine: Any, with_sine: Any) -> Any:
+    """``sum_i x_i sum_k A[i, k] (with_cosine[k, m] cos - with_sine[k, m] sin)``, shape (d, N)."""
+    xp, gradient = waves.xp, 0.0
+    sizes = xp.abs(with_cosine) + xp.abs(with_sine)
+    for chunk in _chunks(waves, A):
+        x = waves.halves(chunk)
+        weights = A[chunk, :] * x.units[: x.n_rows, None]  # the units of a row go with it
+        bounds = xp.max(xp.abs(weights), axis=0) @ sizes
+        slope = slopes(x, waves.frequencies, weights, with_cosine, with_sine, bounds)
+        part = product_over_rows((x.high, x.low), (slope.high, slope.low))
+        gradient = gradient + part[: waves.n_features, : len(slope.units)] * slope.units
+    return gradient
+
+
+def outer_product_of_gradients(waves: Any, real: Any, imaginary: Any, diagonal: bool) -> Any:
+    """``sum_i sum_k g g^T``, or its diagonal, with ``g`` the gradient of function k at row i."""
+    xp, d, total = waves.xp, waves.n_features, 0.0
+    axes, lengths = in_halves(waves.W), xp.abs(waves.W)
+    for chunk in waves.chunks(3 * d + waves.n_frequencies):
+        x = waves.halves(chunk)
+        once = xp.ones((x.n_rows, 1), dtype=waves.dtype, device=waves.device)
+        for k in range(real.shape[1]):
+            c, s = imaginary[:, k : k + 1], real[:, k : k + 1]
+            sizes = xp.abs(c) + xp.abs(s)
+            same = xp.max(sizes) + 0 * sizes[:, 0]  # a unit for all frequencies
+            slope = slopes(x, waves.frequencies, once, c.T, s.T, same)
+            units = slope.units[:1] + 0 * x.units
+            rows = Halves(slope.high, slope.low, units, x.squares, x.n_rows)
+            if diagonal:
+                gradients = waves.empty((x.n_rows, d))
+                write_product(rows, axes, gradients)
+                total = total + xp.sum(xp.astype(gradients, waves.wide) ** 2, axis=0)
+            else:
+                g = split_product(rows, axes, (lengths @ sizes)[:, 0])
+                part = product_over_rows((g.high, g.low), (g.high, g.low))[:d, :d]
+                total = total + part * g.units[:, None] * g.units[None, :]
+    return total
