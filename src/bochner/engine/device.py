@@ -9,6 +9,7 @@ large for float32. Where they are not, and Triton is there, the kernels of
 from __future__ import annotations
 
 import math
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,6 +28,7 @@ from bochner.engine.places import (
     wide_dtype,
     zeros,
 )
+from bochner.engine.replay import Replayed
 from bochner.engine.rowwise import row_slices
 
 _DEFAULT_BUDGET = 2**28
@@ -60,9 +62,7 @@ class _Waves:
         self.n_rows, self.n_features = X.shape
         self.n_frequencies = self.W.shape[1]
         self.budget = memory_budget or _DEFAULT_BUDGET
-        # an array of one number per frequency: the kernel of fused.py reads it
-        nothing = self.zeros((self.n_frequencies,), self.dtype)
-        self.scale = nothing + (scale if isinstance(scale, float) else self.asarray(scale))
+        self._scale = scale
         self.offset = None if offset is None else self.asarray(offset)
         self.in_tiles = False
         self.may_be_large = not small_phases and self._may_be_large()
@@ -71,6 +71,12 @@ class _Waves:
             from bochner.engine.tiles.halves import in_halves
 
             self.frequencies, self._halves = in_halves(self.W.T), (slice(0, 0), None)
+
+    @cached_property
+    def scale(self) -> Any:
+        """An array of one number per frequency, as kernels read it."""
+        scale = self._scale if isinstance(self._scale, float) else self.asarray(self._scale)
+        return self.zeros((self.n_frequencies,), self.dtype) + scale
 
     def asarray(self, values: Any, dtype: Any = None) -> Any:
         return convert(values, self.X, self.dtype if dtype is None else dtype)
@@ -262,29 +268,31 @@ def potential_and_gradient(
     n_threads: int | None,
     memory_budget: int | None,
 ) -> tuple[Any, Any]:
+    if sums is None and 0 < A.shape[1] <= _MOST_SUMS and tiles.suit(X, W.shape[1]):
+        found = _recorded_potential(X, W, A, signs, small_phases, memory_budget)
+        if found is not None:
+            return found
     waves = _Waves(X, W, memory_budget, small_phases=small_phases)
     xp, N, A = waves.xp, waves.n_frequencies, waves.asarray(A)
-    if np.all(signs == 1):  # nothing to copy to the device
-        signs = xp.ones((A.shape[1],), dtype=waves.wide, device=waves.device)
-    else:
-        signs = waves.asarray(signs, waves.wide)
+    signs = _signs_at(X, signs)
+    if sums is not None:
+        sums = waves.asarray(sums, waves.wide_complex)
+    if waves.sums_in_tiles(A):
+        from bochner.engine.tiles import operations
+
+        return operations.potential_and_gradient(waves, A, signs, sums)
     keep = None  # the waves of all rows, where they fit: they are needed twice
     if sums is None:
         shape = (waves.n_rows, 2 * N)
-        if not waves.sums_in_tiles(A) and math.prod(shape) * waves.itemsize <= waves.budget:
+        if math.prod(shape) * waves.itemsize <= waves.budget:
             keep = waves.empty(shape)
         both = _sums(waves, A, keep)
         real, imaginary = both[:N, :], both[N:, :]
     else:
-        sums = waves.asarray(sums, waves.wide_complex)
         real, imaginary = xp.real(sums), xp.imag(sums)
     potential = (real * real + imaginary * imaginary) @ signs
     with_cosine = xp.astype((2 * signs * imaginary).T, waves.dtype)
     with_sine = xp.astype((2 * signs * real).T, waves.dtype)
-    if waves.sums_in_tiles(A):
-        from bochner.engine.tiles.operations import gradient_of_potential
-
-        return potential, gradient_of_potential(waves, A, with_cosine, with_sine)
 
     gradient = None
     for chunk in waves.chunks():
@@ -301,6 +309,38 @@ def potential_and_gradient(
     if gradient is None:  # no rows
         gradient = waves.zeros((waves.n_features, N), waves.wide)
     return potential, gradient
+
+
+def _signs_at(X: Any, signs: Any) -> Any:
+    """Signs where the rows are, in float64."""
+    if np.all(signs == 1):  # nothing to copy to the device
+        return namespace(X).ones((len(signs),), dtype=wide_dtype(X), device=device_of(X))
+    return convert(signs, X, wide_dtype(X))
+
+
+def _recorded_potential(
+    X: Any, W: Any, A: Any, signs: Any, small_phases: bool, memory_budget: int | None
+) -> tuple[Any, Any] | None:
+    """By the kernels of tiles, in one recording for all calls of these shapes; None where phases
+    may turn out to be large."""
+    X, dtype = detached(X), result_dtype(X)
+    given = X, convert(W, X, dtype), convert(A, X, dtype), _signs_at(X, signs)
+    work = Replayed(partial(_potential_in_tiles, small_phases, memory_budget), given)
+    potential, gradient, square = work()
+    if small_phases or float(square) <= _LIMIT_32**2:
+        return potential, gradient
+    return None
+
+
+def _potential_in_tiles(
+    small_phases: bool, memory_budget: int | None, X: Any, W: Any, A: Any, signs: Any
+) -> tuple[Any, Any, Any]:
+    """Potential and gradient, and the square of what no phase exceeds."""
+    from bochner.engine.tiles.operations import potential_and_gradient, square_of_phases
+
+    waves = _Waves(X, W, memory_budget, small_phases=True)
+    square = None if small_phases else square_of_phases(waves, A)
+    return *potential_and_gradient(waves, A, signs, None), square
 
 
 def gradient_outer_product(

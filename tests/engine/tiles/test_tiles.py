@@ -140,6 +140,18 @@ def test_chunks_of_rows_change_nothing(budget):
     assert_close(gradient, plain.potential_and_gradient(X, W, A)[1])
 
 
+def test_shares_of_a_gradient_add_up():
+    X, W, A = problem()
+    sums = plain.fourier_sums(X, W, A)
+    parts = [
+        engine.potential_and_gradient(there(X[rows]), W, A[rows], sums=sums)
+        for rows in (slice(0, 40), slice(40, None))
+    ]
+    potential, gradient = plain.potential_and_gradient(X, W, A)
+    assert_close(parts[0][0], potential)
+    assert_close(parts[0][1] + parts[1][1], gradient)
+
+
 def test_large_phases_are_left_to_float64():
     X, W, A = problem()
     X[::7] *= np.float32(1e5)

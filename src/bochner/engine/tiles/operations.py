@@ -10,7 +10,7 @@ from typing import Any
 
 from bochner.engine.tiles.halves import TILE, Halves, in_halves
 from bochner.engine.tiles.products import product_over_rows, split_product, write_product
-from bochner.engine.tiles.waves import slopes, sums
+from bochner.engine.tiles.waves import potential, slopes, sums_of_tiles
 
 
 def _chunks(waves: Any, A: Any) -> list[slice]:
@@ -21,24 +21,47 @@ def _chunks(waves: Any, A: Any) -> list[slice]:
 
 def fourier_sums(waves: Any, A: Any) -> Any:
     """Real parts above imaginary parts, in float64: shape ``(2 N, k)``."""
-    total = 0.0
-    for chunk in _chunks(waves, A):
-        total = total + sums(waves.halves(chunk), waves.frequencies, A[chunk, :])
+    total = waves.xp.sum(_parts(waves, A), axis=0, dtype=waves.wide)
     return waves.xp.reshape(waves.xp.permute_dims(total, (0, 2, 1)), (-1, A.shape[1]))
 
 
-def gradient_of_potential(waves: Any, A: Any, with_cosine: Any, with_sine: Any) -> Any:
-    """``sum_i x_i sum_k A[i, k] (with_cosine[k, m] cos - with_sine[k, m] sin)``, shape (d, N)."""
+def _parts(waves: Any, A: Any) -> Any:
+    """Sums of shape (parts, 2, k, N): those of every tile, or of all rows where they are many."""
+    chunks = _chunks(waves, A)
+    sums = (sums_of_tiles(waves.halves(rows), waves.frequencies, A[rows, :]) for rows in chunks)
+    if len(chunks) == 1:
+        return next(sums)
+    total = 0.0
+    for parts in sums:
+        total = total + waves.xp.sum(parts, axis=0, dtype=waves.wide)
+    return total[None, ...]
+
+
+def potential_and_gradient(waves: Any, A: Any, signs: Any, sums: Any) -> tuple[Any, Any]:
+    """As in :mod:`bochner.engine.operations`; `sums` are None or those of all rows."""
     xp, gradient = waves.xp, 0.0
-    sizes = xp.abs(with_cosine) + xp.abs(with_sine)
+    if sums is None:
+        parts = _parts(waves, A)
+    else:
+        parts = xp.stack([xp.real(sums).T, xp.imag(sums).T])[None, ...]
+    v, with_cosine, with_sine, sizes = potential(parts, signs)
     for chunk in _chunks(waves, A):
         x = waves.halves(chunk)
         weights = A[chunk, :] * x.units[: x.n_rows, None]  # the units of a row go with it
-        bounds = xp.max(xp.abs(weights), axis=0) @ sizes
+        bounds = xp.linalg.vector_norm(weights, axis=0, ord=xp.inf) @ sizes
         slope = slopes(x, waves.frequencies, weights, with_cosine, with_sine, bounds)
         part = product_over_rows((x.high, x.low), (slope.high, slope.low))
-        gradient = gradient + part[: waves.n_features, : len(slope.units)] * slope.units
-    return gradient
+        part = part[: waves.n_features, : len(slope.units)] * slope.units
+        gradient = part if isinstance(gradient, float) else gradient + part
+    return v, gradient
+
+
+def square_of_phases(waves: Any, A: Any) -> Any:
+    """The square of what no phase exceeds, by Cauchy and Schwarz."""
+    xp = waves.xp
+    rows = [xp.max(waves.halves(chunk).squares) for chunk in _chunks(waves, A)]
+    longest = rows[0] if len(rows) == 1 else xp.max(xp.stack(rows))
+    return longest * xp.max(waves.frequencies.squares)
 
 
 def outer_product_of_gradients(waves: Any, real: Any, imaginary: Any, diagonal: bool) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from bochner.engine.tiles.halves import TILE, ColumnHalves, Halves, write_halves
+from bochner.engine.tiles.halves import TILE, ColumnHalves, Halves, launch, write_halves
 from bochner.engine.tiles.products import launch_tiles, tile_at, tile_product, tiles_of
 
 
@@ -89,19 +89,59 @@ def _sums(
         tl.store(at + (n_sums + k) * n_frequencies, imaginary, mask=frequency < n_frequencies)
 
 
-def sums(x: Halves, w: Halves, A: Any) -> Any:
-    """Sums of cosines and of sines with the columns of `A`: shape (2, k, N), in float64."""
-    import torch
-
+def sums_of_tiles(x: Halves, w: Halves, A: Any) -> Any:
+    """Sums of cosines and of sines with the columns of `A`, for each tile of rows: float32 of
+    shape (tiles, 2, k, N)."""
     n_sums = A.shape[1]
-    n_tiles = -(-x.n_rows // TILE)
-    parts = A.new_empty((n_tiles, 2, n_sums, w.n_rows))
+    parts = A.new_empty((-(-x.n_rows // TILE), 2, n_sums, w.n_rows))
     launch_tiles(
         _sums, tiles_of(w.n_rows, x.n_rows),
         w.high, w.low, w.units, x.high, x.low, x.units, A.T.contiguous(), parts,
         x.n_rows, w.n_rows, n_sums, x.depth,
     )  # fmt: skip
-    return parts.sum(dim=0, dtype=torch.float64)
+    return parts
+
+
+@triton.jit(do_not_specialize=["n_parts", "n_sums", "n_frequencies"])
+def _potential(
+    parts, signs, potential, with_cosine, with_sine, sizes, n_parts, n_sums, n_frequencies,
+    PARTS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    there = column < n_frequencies
+    total = tl.zeros((COLUMNS,), tl.float64)
+    for k in range(n_sums):
+        real, imaginary = tl.zeros((COLUMNS,), tl.float64), tl.zeros((COLUMNS,), tl.float64)
+        for first in range(0, n_parts, PARTS):
+            part = first + tl.arange(0, PARTS)
+            mask = (part < n_parts)[:, None] & there[None, :]
+            at = (part[:, None] * 2 * n_sums + k) * n_frequencies + column[None, :]
+            some = tl.load(parts + at, mask=mask, other=0.0)
+            real += tl.sum(some.to(tl.float64), axis=0)
+            some = tl.load(parts + at + n_sums * n_frequencies, mask=mask, other=0.0)
+            imaginary += tl.sum(some.to(tl.float64), axis=0)
+        sign = tl.load(signs + k)
+        total += sign * (real * real + imaginary * imaginary)
+        c, s = (2 * sign * imaginary).to(tl.float32), (2 * sign * real).to(tl.float32)
+        tl.store(with_cosine + k * n_frequencies + column, c, mask=there)
+        tl.store(with_sine + k * n_frequencies + column, s, mask=there)
+        tl.store(sizes + k * n_frequencies + column, tl.abs(c) + tl.abs(s), mask=there)
+    tl.store(potential + column, total, mask=there)
+
+
+def potential(parts: Any, signs: Any) -> tuple[Any, Any, Any, Any]:
+    """From sums of shape (tiles, 2, k, N) and signs in float64: the potential, what its gradient
+    takes with cosines and with sines, of shape (k, N), and the sizes of both together."""
+    import torch
+
+    n_parts, _, n_sums, N = parts.shape
+    result = signs.new_empty((N,))
+    slopes = [signs.new_empty((n_sums, N), dtype=torch.float32) for _ in range(3)]
+    launch(
+        _potential, (-(-N // 32),), parts, signs, result, *slopes, n_parts, n_sums, N,
+        PARTS=32, COLUMNS=32,
+    )  # fmt: skip
+    return result, *slopes
 
 
 @triton.jit(do_not_specialize=["n_rows", "n_sums"])
