@@ -324,7 +324,8 @@ def _recorded_potential(
     """By the kernels of tiles, in one recording for all calls of these shapes; None where phases
     may turn out to be large."""
     X, dtype = detached(X), result_dtype(X)
-    given = X, convert(W, X, dtype), convert(A, X, dtype), _signs_at(X, signs)
+    there = None if np.all(signs == 1) else _signs_at(X, signs)
+    given = X, convert(W, X, dtype), convert(A, X, dtype), there
     work = Replayed(partial(_potential_in_tiles, small_phases, memory_budget), given)
     potential, gradient, square = work()
     if small_phases or float(square) <= _LIMIT_32**2:
@@ -340,6 +341,7 @@ def _potential_in_tiles(
 
     waves = _Waves(X, W, memory_budget, small_phases=True)
     square = None if small_phases else square_of_phases(waves, A)
+    signs = _signs_at(X, np.ones(A.shape[1])) if signs is None else signs
     return *potential_and_gradient(waves, A, signs, None), square
 
 

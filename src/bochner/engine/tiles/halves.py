@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 TILE = 128  # rows are padded to a multiple of it, with zeros
+_ENTRIES, _WIDEST = 4096, 1024  # of the rows that a program splits, and of a row in one piece
 DEPTH = 64  # and columns to a multiple of this
 
 
@@ -85,32 +86,41 @@ def _entries(start, center, column, column_stride, inside, n_columns, CENTERED: 
     return values.to(tl.float32)
 
 
-@triton.jit(do_not_specialize=["n_rows", "n_columns"])
+@triton.jit(do_not_specialize=["n_rows", "n_columns", "height"])
 def _split(
     source, center, high, low, units, squares,
-    n_rows, n_columns, depth, row_stride, column_stride,
-    CENTERED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    n_rows, n_columns, height, depth, row_stride, column_stride,
+    CENTERED: tl.constexpr, WHOLE: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < n_rows
     start = source + row.to(tl.int64)[:, None] * row_stride
     largest = tl.zeros((ROWS,), tl.float32)
     square = tl.zeros((ROWS,), tl.float64)
-    for first in range(0, depth, COLUMNS):
-        column = first + tl.arange(0, COLUMNS)
+    if WHOLE:
+        column = tl.arange(0, COLUMNS)
         x = _entries(start, center, column, column_stride, inside, n_columns, CENTERED)
-        largest = tl.maximum(largest, tl.max(tl.abs(x), axis=1))
-        square += tl.sum(x * x, axis=1).to(tl.float64)
+        largest = tl.max(tl.abs(x), axis=1)
+        square = tl.sum(x * x, axis=1).to(tl.float64)
+    else:
+        for first in range(0, depth, COLUMNS):
+            column = first + tl.arange(0, COLUMNS)
+            x = _entries(start, center, column, column_stride, inside, n_columns, CENTERED)
+            largest = tl.maximum(largest, tl.max(tl.abs(x), axis=1))
+            square += tl.sum(x * x, axis=1).to(tl.float64)
     scale, unit = units_below(largest)
-    tl.store(units + row, unit)
-    tl.store(squares + row, square.to(tl.float32))
+    there = row < height
+    tl.store(units + row, unit, mask=there)
+    tl.store(squares + row, square.to(tl.float32), mask=there)
     for first in range(0, depth, COLUMNS):
         column = first + tl.arange(0, COLUMNS)
-        x = _entries(start, center, column, column_stride, inside, n_columns, CENTERED)
+        if not WHOLE:
+            x = _entries(start, center, column, column_stride, inside, n_columns, CENTERED)
         first_half, second_half = halves_of(x * scale[:, None])
         at = row.to(tl.int64)[:, None] * depth + column[None, :]
-        tl.store(high + at, first_half, mask=(column < depth)[None, :])
-        tl.store(low + at, second_half, mask=(column < depth)[None, :])
+        mask = there[:, None] & (column < depth)[None, :]
+        tl.store(high + at, first_half, mask=mask)
+        tl.store(low + at, second_half, mask=mask)
 
 
 def in_halves(rows: Any, center: Any = None) -> Halves:
@@ -121,12 +131,14 @@ def in_halves(rows: Any, center: Any = None) -> Halves:
     height, depth = padded(n_rows, TILE), padded(n_columns, DEPTH)
     high, low = (rows.new_empty((height, depth), dtype=torch.float16) for _ in range(2))
     units, squares = (rows.new_empty((height,), dtype=torch.float32) for _ in range(2))
-    columns = min(128, triton.next_power_of_2(depth))
+    whole = depth <= _WIDEST  # a row is read once
+    columns = triton.next_power_of_2(depth) if whole else _WIDEST // 4
+    group = _ENTRIES // columns
     launch(
-        _split, (height // 16,),
+        _split, (-(-height // group),),
         rows, rows if center is None else center, high, low, units, squares,
-        n_rows, n_columns, depth, *rows.stride(),
-        CENTERED=center is not None, ROWS=16, COLUMNS=columns,
+        n_rows, n_columns, height, depth, *rows.stride(),
+        CENTERED=center is not None, WHOLE=whole, ROWS=group, COLUMNS=columns,
     )  # fmt: skip
     return Halves(high, low, units, squares, n_rows)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bochner.engine.tiles.halves import TILE, Halves, in_halves
+from bochner.engine.tiles.halves import TILE, Halves, in_halves, padded
 from bochner.engine.tiles.products import product_over_rows, split_product, write_product
 from bochner.engine.tiles.waves import potential, slopes, sums_of_tiles
 
@@ -25,23 +25,30 @@ def fourier_sums(waves: Any, A: Any) -> Any:
     return waves.xp.reshape(waves.xp.permute_dims(total, (0, 2, 1)), (-1, A.shape[1]))
 
 
-def _parts(waves: Any, A: Any) -> Any:
+def _parts(waves: Any, A: Any, kept: Any = None) -> Any:
     """Sums of shape (parts, 2, k, N): those of every tile, or of all rows where they are many."""
-    chunks = _chunks(waves, A)
-    sums = (sums_of_tiles(waves.halves(rows), waves.frequencies, A[rows, :]) for rows in chunks)
-    if len(chunks) == 1:
-        return next(sums)
-    total = 0.0
-    for parts in sums:
+    chunks, total = _chunks(waves, A), 0.0
+    for rows in chunks:
+        parts = sums_of_tiles(waves.halves(rows), waves.frequencies, A[rows, :], kept)
+        if len(chunks) == 1:
+            return parts
         total = total + waves.xp.sum(parts, axis=0, dtype=waves.wide)
     return total[None, ...]
 
 
+def _room_for_phases(waves: Any) -> Any:
+    """Where they and all else fit into half of the budget; otherwise they are computed twice."""
+    shape = waves.n_frequencies, padded(waves.n_rows, TILE)
+    held = (waves.n_features + 3 * waves.n_frequencies) * shape[1] * waves.itemsize
+    return waves.empty(shape) if 2 * held <= waves.budget else None
+
+
 def potential_and_gradient(waves: Any, A: Any, signs: Any, sums: Any) -> tuple[Any, Any]:
     """As in :mod:`bochner.engine.operations`; `sums` are None or those of all rows."""
-    xp, gradient = waves.xp, 0.0
+    xp, gradient, kept = waves.xp, 0.0, None
     if sums is None:
-        parts = _parts(waves, A)
+        kept = _room_for_phases(waves)
+        parts = _parts(waves, A, kept)
     else:
         parts = xp.stack([xp.real(sums).T, xp.imag(sums).T])[None, ...]
     v, with_cosine, with_sine, sizes = potential(parts, signs)
@@ -49,9 +56,8 @@ def potential_and_gradient(waves: Any, A: Any, signs: Any, sums: Any) -> tuple[A
         x = waves.halves(chunk)
         weights = A[chunk, :] * x.units[: x.n_rows, None]  # the units of a row go with it
         bounds = xp.linalg.vector_norm(weights, axis=0, ord=xp.inf) @ sizes
-        slope = slopes(x, waves.frequencies, weights, with_cosine, with_sine, bounds)
-        part = product_over_rows((x.high, x.low), (slope.high, slope.low))
-        part = part[: waves.n_features, : len(slope.units)] * slope.units
+        slope = slopes(x, waves.frequencies, weights, with_cosine, with_sine, bounds, kept)
+        part = product_over_rows(x, slope, waves.n_features)
         gradient = part if isinstance(gradient, float) else gradient + part
     return v, gradient
 
@@ -84,6 +90,5 @@ def outer_product_of_gradients(waves: Any, real: Any, imaginary: Any, diagonal: 
                 total = total + xp.sum(xp.astype(gradients, waves.wide) ** 2, axis=0)
             else:
                 g = split_product(rows, axes, (lengths @ sizes)[:, 0])
-                part = product_over_rows((g.high, g.low), (g.high, g.low))[:d, :d]
-                total = total + part * g.units[:, None] * g.units[None, :]
+                total = total + product_over_rows(g, g)
     return total

@@ -26,6 +26,7 @@ from bochner.engine.tiles.halves import (
 # The shape of tiles that was fastest on an H200 of those tried, for 100 and for 784 columns.
 _SHAPE = {"ROWS": TILE, "COLUMNS": TILE, "num_warps": 8, "num_stages": 3}
 _DEEP = 200_000  # bytes of shared memory that steps of 64 columns need; steps of 32 need half
+_COLUMNS = 256  # of a row that a program adds up
 _PROGRAMS = 264  # that fill a large device, two on each of its processors
 
 
@@ -134,20 +135,50 @@ def _product_over_rows(
     tl.store(out + at, total, mask=a_mask & b_mask)
 
 
-def product_over_rows(a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
-    """``A^T B`` of the halves of the same rows, high and low ones, in float64 and their units."""
+@triton.jit(do_not_specialize=["n_parts", "n_rows", "n_columns"])
+def _add_up(
+    parts, a_units, b_units, out, n_parts, n_rows, n_columns, height, width,
+    SCALED: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    row, column = tl.program_id(0), tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    there = column < n_columns
+    at = row.to(tl.int64) * width + column
+    total = tl.zeros((COLUMNS,), tl.float64)
+    for _ in range(n_parts):
+        total += tl.load(parts + at, mask=there, other=0.0).to(tl.float64)
+        at += height.to(tl.int64) * width
+    total *= tl.load(b_units + column, mask=there, other=0.0).to(tl.float64)
+    if SCALED:
+        total *= tl.load(a_units + row).to(tl.float64)
+    tl.store(out + row.to(tl.int64) * n_columns + column, total, mask=there)
+
+
+def product_over_rows(
+    a: Halves | ColumnHalves, b: ColumnHalves, n_columns: int | None = None
+) -> Any:
+    """``A^T B`` of the halves of the same rows, in float64.
+
+    With `n_columns`, of ``A`` without the units of its rows, which are for ``B`` to have.
+    """
     import torch
 
-    (n_rows, a_depth), b_depth = a[0].shape, b[0].shape[1]
+    (n_rows, a_depth), b_depth = a.high.shape, b.high.shape[1]
     n_tiles = tiles_of(a_depth, b_depth)[0]
     n_shares = min(n_rows // TILE, max(1, _PROGRAMS // n_tiles))
     share = padded(-(-n_rows // n_shares), DEPTH)
-    parts = a[0].new_empty((-(-n_rows // share), a_depth, b_depth), dtype=torch.float32)
+    parts = a.high.new_empty((-(-n_rows // share), a_depth, b_depth), dtype=torch.float32)
     launch_tiles(
         _product_over_rows, (n_tiles, parts.shape[0]),
-        *a, *b, parts, n_rows, share, a_depth, b_depth,
+        a.high, a.low, b.high, b.low, parts, n_rows, share, a_depth, b_depth,
     )  # fmt: skip
-    return parts.sum(dim=0, dtype=torch.float64)
+    shape = len(a.units) if n_columns is None else n_columns, len(b.units)
+    result = parts.new_empty(shape, dtype=torch.float64)
+    launch(
+        _add_up, (shape[0], -(-shape[1] // _COLUMNS)),
+        parts, a.units, b.units, result, parts.shape[0], *shape, a_depth, b_depth,
+        SCALED=n_columns is None, COLUMNS=_COLUMNS,
+    )  # fmt: skip
+    return result
 
 
 def launch_tiles(

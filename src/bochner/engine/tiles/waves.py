@@ -70,8 +70,8 @@ def write_features(x: Halves, w: Halves, scale: Any, offset: Any, out: Any) -> N
 
 @triton.jit(do_not_specialize=["n_rows", "n_sums"])
 def _sums(
-    w_high, w_low, w_units, x_high, x_low, x_units, A, parts,
-    n_rows, n_frequencies, n_sums, depth,
+    w_high, w_low, w_units, x_high, x_low, x_units, A, parts, kept,
+    n_rows, n_frequencies, n_sums, depth, kept_stride, KEEP: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     # Frequencies along the rows of the tile: a sum over its columns is mostly within a thread.
@@ -81,6 +81,9 @@ def _sums(
     )  # fmt: skip
     cosine, sine = cosine_and_sine(phases)
     frequency, row = i + tl.arange(0, ROWS), j + tl.arange(0, COLUMNS)
+    if KEEP:
+        at = frequency.to(tl.int64)[:, None] * kept_stride + row[None, :]
+        tl.store(kept + at, phases, mask=(frequency < n_frequencies)[:, None])
     at = parts + (j // COLUMNS).to(tl.int64) * 2 * n_sums * n_frequencies + frequency
     for k in range(n_sums):
         weight = tl.load(A + k * n_rows + row, mask=row < n_rows, other=0.0)[None, :]
@@ -89,15 +92,16 @@ def _sums(
         tl.store(at + (n_sums + k) * n_frequencies, imaginary, mask=frequency < n_frequencies)
 
 
-def sums_of_tiles(x: Halves, w: Halves, A: Any) -> Any:
+def sums_of_tiles(x: Halves, w: Halves, A: Any, kept: Any = None) -> Any:
     """Sums of cosines and of sines with the columns of `A`, for each tile of rows: float32 of
-    shape (tiles, 2, k, N)."""
+    shape (tiles, 2, k, N). The phases, of shape (N, padded rows), may be kept."""
     n_sums = A.shape[1]
     parts = A.new_empty((-(-x.n_rows // TILE), 2, n_sums, w.n_rows))
     launch_tiles(
         _sums, tiles_of(w.n_rows, x.n_rows),
         w.high, w.low, w.units, x.high, x.low, x.units, A.T.contiguous(), parts,
-        x.n_rows, w.n_rows, n_sums, x.depth,
+        parts if kept is None else kept,
+        x.n_rows, w.n_rows, n_sums, x.depth, len(x.units), KEEP=kept is not None,
     )  # fmt: skip
     return parts
 
@@ -146,17 +150,21 @@ def potential(parts: Any, signs: Any) -> tuple[Any, Any, Any, Any]:
 
 @triton.jit(do_not_specialize=["n_rows", "n_sums"])
 def _slopes(
-    x_high, x_low, x_units, w_high, w_low, w_units, A, with_cosine, with_sine, bounds,
-    high, low, units, n_rows, n_frequencies, n_sums, depth, out_stride,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
+    x_high, x_low, x_units, w_high, w_low, w_units, A, with_cosine, with_sine, bounds, kept,
+    high, low, units, n_rows, n_frequencies, n_sums, depth, kept_stride, out_stride,
+    KEPT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     i, j = tile_at(tl.program_id(0), n_rows, n_frequencies, ROWS, COLUMNS)
-    phases = tile_product(
-        x_high, x_low, x_units, i, w_high, w_low, w_units, j, depth, ROWS, COLUMNS, DEPTH
-    )  # fmt: skip
-    cosine, sine = cosine_and_sine(phases)
     row, column = i + tl.arange(0, ROWS), j + tl.arange(0, COLUMNS)
     there, inside = column < n_frequencies, row < n_rows
+    if KEPT:
+        at = column.to(tl.int64)[None, :] * kept_stride + row[:, None]
+        phases = tl.load(kept + at, mask=there[None, :], other=0.0)
+    else:
+        phases = tile_product(
+            x_high, x_low, x_units, i, w_high, w_low, w_units, j, depth, ROWS, COLUMNS, DEPTH
+        )  # fmt: skip
+    cosine, sine = cosine_and_sine(phases)
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for k in range(n_sums):
         c = tl.load(with_cosine + k * n_frequencies + column, mask=there, other=0.0)
@@ -167,14 +175,22 @@ def _slopes(
 
 
 def slopes(
-    x: Halves, w: Halves, A: Any, with_cosine: Any, with_sine: Any, bounds: Any
+    x: Halves,
+    w: Halves,
+    A: Any,
+    with_cosine: Any,
+    with_sine: Any,
+    bounds: Any,
+    kept: Any = None,
 ) -> ColumnHalves:
     """``sum_k A[i, k] (with_cosine[k, m] cos - with_sine[k, m] sin)``, at most ``bounds[m]``."""
     result = ColumnHalves.like(x, w.n_rows)
     launch_tiles(
         _slopes, tiles_of(x.n_rows, w.n_rows),
         x.high, x.low, x.units, w.high, w.low, w.units,
-        A.T.contiguous(), with_cosine.contiguous(), with_sine.contiguous(), bounds, *result,
-        x.n_rows, w.n_rows, A.shape[1], x.depth, result.high.stride(0),
+        A.T.contiguous(), with_cosine.contiguous(), with_sine.contiguous(), bounds,
+        bounds if kept is None else kept, *result,
+        x.n_rows, w.n_rows, A.shape[1], x.depth, len(x.units), result.high.stride(0),
+        KEPT=kept is not None,
     )  # fmt: skip
     return result
