@@ -1,8 +1,8 @@
 """The operations on a GPU, against what the GPU can do: ``python -m benchmarks.device``.
 
-Times are medians of CUDA events. The limits are measured in the same run: the matrix product
-inside the operation, alone; and the memory, as the rate of a large copy. Correctness against
-float64 on the host is checked first.
+Times are medians of CUDA events. What they are compared with is measured in the same run: the
+matrix product inside the operation, by PyTorch in float32 (without TF32), alone; and the memory,
+as the rate of a large copy. Correctness against float64 on the host is checked first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from benchmarks.margin import GIVEN
 from bochner import MarginFourierFeatures, engine
 from bochner.data.local import load_pair
 from bochner.engine import plain
+from bochner.kernels import Exponential
 from bochner.linear import solve_squared_hinge
+
+WIDTHS = (34, 12, 14, 14)
 
 
 def median_seconds(function: Callable[[], Any], repeats: int = 20) -> float:
@@ -40,28 +43,41 @@ def median_seconds(function: Callable[[], Any], repeats: int = 20) -> float:
 
 
 def check() -> None:
+    """The largest errors against float64 on the host, as shares of the largest entries."""
     import torch
 
+    heading("largest error relative to float64, as a share of the largest entry")
     rng = np.random.default_rng(0)
-    X, W = rng.normal(size=(3001, 50)).astype("f4"), rng.normal(size=(50, 700)).astype("f4") * 0.2
-    A = rng.normal(size=(3001, 3)).astype("f4")
-    there = torch.from_numpy(X).cuda()
-    pairs = [
-        (engine.features(there, W, scale=1.0), plain.features(X, W)),
-        (engine.fourier_sums(there, W, A), plain.fourier_sums(X, W, A)),
-        (
-            engine.potential_and_gradient(there, W[:, :50], A)[1],
-            plain.potential_and_gradient(X, W[:, :50], A)[1],
-        ),
-    ]
-    for name, (ours, expected) in zip(("features", "sums", "gradient"), pairs, strict=True):
-        error = np.abs(ours.cpu().numpy() - expected).max() / np.abs(expected).max()
-        row(f"largest relative error, {name}", f"{error:.1e}")
-        if not error < 1e-5:
-            sys.exit(f"{name} is wrong on the device")
+    kernel = Exponential(gamma=0.1)
+    for n, d, N in ((3001, 100, 700), (1501, 784, 300)):
+        X, A = rng.normal(size=(n, d)).astype("f4"), rng.normal(size=(n, 3)).astype("f4")
+        W = (rng.normal(size=(d, N)) * d**-0.5).astype("f4")
+        c = np.exp(1j * np.arange(N))[:, None]
+        there, few = torch.from_numpy(X).cuda(), W[:, :50]
+        pairs = {
+            "features": (engine.features(there, W, scale=1.0), plain.features(X, W)),
+            "sums": (engine.fourier_sums(there, W, A), plain.fourier_sums(X, W, A)),
+            "gradient": (
+                engine.potential_and_gradient(there, few, A)[1],
+                plain.potential_and_gradient(X, few, A)[1],
+            ),
+            "kernel rows": (
+                engine.kernel_rows(there, X[:200], kernel),
+                plain.kernel_rows(X, X[:200], kernel),
+            ),
+            "outer product": (
+                engine.gradient_outer_product(there[:200], W, c),
+                plain.gradient_outer_product(X[:200], W, c),
+            ),
+        }
+        for name, (ours, expected) in pairs.items():
+            error = np.abs(ours.cpu().numpy() - expected).max() / np.abs(expected).max()
+            row(f"{name}, d={d}", f"{error:.1e}")
+            if not error <= 3e-6:
+                sys.exit(f"{name} is wrong on the device")
 
 
-def against_the_limits(n: int, d: int, N: int, bandwidth: float) -> dict[str, float]:
+def against_the_product(n: int, d: int, N: int, bandwidth: float) -> dict[str, float]:
     import torch
 
     X, W = torch.randn(n, d, device="cuda"), torch.randn(d, N, device="cuda") * d**-0.5
@@ -70,15 +86,62 @@ def against_the_limits(n: int, d: int, N: int, bandwidth: float) -> dict[str, fl
     part = min(n, 2**30 // N)  # one product of at most 4 GB
     product = median_seconds(lambda: X[:part] @ W) * n / part
     row("product alone", f"{product * 1e3:.2f} ms", f"{2e-12 * n * d * N / product:.1f} TF/s")
-    written = n * 2 * N * 4 / bandwidth
-    row("writing the features", f"{written * 1e3:.2f} ms")
-    seconds = {
-        "features": median_seconds(lambda: engine.features(X, W), repeats=10),
-        "sums": median_seconds(lambda: engine.fourier_sums(X, W, a), repeats=10),
+    row("writing the features", f"{n * 8e3 * N / bandwidth:.2f} ms")
+    operations: dict[str, Callable[[], Any]] = {
+        "features": lambda: engine.features(X, W),
+        "sums": lambda: engine.fourier_sums(X, W, a),
+        "kernel rows": lambda: engine.kernel_rows(X, W.T, Exponential(gamma=0.1)),
     }
-    for name, floor in (("features", max(product, written)), ("sums", product)):
-        row(name, f"{seconds[name] * 1e3:.2f} ms", f"{floor / seconds[name]:.0%}", "of limit")
-    return {f"{name} {n} {d} {N}": value for name, value in seconds.items()}
+    results = {}
+    for name, operation in operations.items():
+        seconds = median_seconds(operation, repeats=10)
+        scratch = scratch_bytes(operation)
+        of_it, held = f"{seconds / product:.2f} of it", f"{scratch / 2**20:.0f} MB held"
+        row(name, f"{seconds * 1e3:.2f} ms", of_it, held, widths=WIDTHS)
+        results |= {f"{name} {n} {d} {N}": seconds, f"{name} {n} {d} {N} ratio": seconds / product}
+        if scratch > 2**29:
+            sys.exit(f"{name} holds more than its result and a few tiles")
+    return results
+
+
+def scratch_bytes(operation: Callable[[], Any]) -> int:
+    """The most memory that an operation holds, without its result."""
+    import torch
+
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    result = operation()
+    return int(torch.cuda.max_memory_allocated() - before - result.nbytes)
+
+
+def against_two_products(n: int, d: int, N: int) -> dict[str, float]:
+    import torch
+
+    X, W = torch.randn(n, d, device="cuda"), torch.randn(d, N, device="cuda") * d**-0.5
+    a = torch.randn(n, device="cuda")
+    heading(f"potential_and_gradient, n={n}, d={d}, N={N}")
+    P, G = torch.empty(n, N, device="cuda"), torch.empty(d, N, device="cuda")
+
+    def products() -> None:
+        torch.matmul(X, W, out=P)
+        torch.matmul(X.T, P, out=G)
+
+    limit = median_seconds(products)
+    seconds = median_seconds(lambda: engine.potential_and_gradient(X, W, a))
+    row("two products", f"{limit * 1e3:.3f} ms")
+    row("bochner", f"{seconds * 1e3:.3f} ms", f"{seconds / limit:.2f} of them", widths=WIDTHS)
+    return {f"potential {n} {d} {N}": seconds, f"potential {n} {d} {N} ratio": seconds / limit}
+
+
+def many_rows(n: int = 10**7, d: int = 100, N: int = 2000) -> None:
+    import torch
+
+    X, W = torch.randn(n, d, device="cuda"), torch.randn(d, N, device="cuda") * d**-0.5
+    a = torch.randn(n, device="cuda")
+    heading(f"sums, n={n}, d={d}, N={N}")
+    seconds = median_seconds(lambda: engine.fourier_sums(X, W, a), repeats=3)
+    scratch = scratch_bytes(lambda: engine.fourier_sums(X, W, a))
+    row("bochner", f"{seconds * 1e3:.1f} ms", f"{scratch / 2**20:.0f} MB held", widths=WIDTHS)
 
 
 def margin_game(name: str = "mnist49", repeats: int = 6) -> dict[str, float]:
@@ -149,22 +212,10 @@ def main() -> None:
     row("memory, copy", f"{bandwidth / 1e12:.2f} TB/s")
 
     for n, d, N in ((1_000_000, 100, 2000), (1_000_000, 784, 2000), (60_000, 784, 10_000)):
-        results |= against_the_limits(n, d, N, bandwidth)
+        results |= against_the_product(n, d, N, bandwidth)
 
-    n, d, N = 12000, 784, 500
-    X, W = torch.randn(n, d, device="cuda"), torch.randn(d, N, device="cuda") * d**-0.5
-    a = torch.randn(n, device="cuda")
-    heading(f"potential_and_gradient, n={n}, d={d}, N={N}")
-    P, G = torch.empty(n, N, device="cuda"), torch.empty(d, N, device="cuda")
-
-    def products() -> None:
-        torch.matmul(X, W, out=P)
-        torch.matmul(X.T, P, out=G)
-
-    floor_seconds = median_seconds(products)
-    seconds = median_seconds(lambda: engine.potential_and_gradient(X, W, a))
-    row("two products", f"{floor_seconds * 1e3:.3f} ms")
-    row("bochner", f"{seconds * 1e3:.3f} ms", f"{floor_seconds / seconds:.0%}", "of products")
+    results |= against_two_products(12_000, 784, 500)
+    many_rows()
     results |= margin_game()
     print(json.dumps(results))
 

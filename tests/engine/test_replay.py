@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from bochner.engine import replay
 from bochner.engine.places import on_cuda
 from bochner.engine.replay import Replayed
 from tests.places import PLACES, on_host
@@ -151,3 +152,34 @@ class TestOnCuda:
         for _ in range(12):
             Replayed(large)(x)
         assert torch.cuda.memory_reserved() <= before + 2**29 + 2**26
+
+    def test_what_is_given_is_kept_for_the_next_object(self):
+        counted = Counted()
+
+        def work(offset, x, factor, other):
+            y, total = counted.work(x, factor, other)
+            return y + offset, total
+
+        for seed in range(6):  # rows, factor and constants as they are now
+            x, other = self.tensors(seed, (41, 3)), self.tensors(seed + 100, ())
+            replayed = Replayed(partial(work, seed % 2), (x, float(seed)))
+            y, total = replayed(other)
+            torch.testing.assert_close(y, seed * (x @ x.T) + seed % 2)
+            torch.testing.assert_close(total, seed * (x @ x.T).sum() + other)
+        assert counted.calls == 3  # once as it is, once to be recorded for each constant
+
+    def test_kept_recordings_are_few(self, monkeypatch):
+        monkeypatch.setattr(replay, "_MOST_KEPT", 2**27)
+        for seed in range(8):
+            x = self.tensors(seed, (2 + seed // 2, 2**18))
+            replayed = Replayed(partial(Counted.work, Counted()), (x, 2.0))
+            torch.testing.assert_close(replayed(None)[0], 2 * x @ x.T)
+            assert sum(recording.size for recording in replay._kept.values()) <= 2**27
+
+    def test_what_is_large_is_not_copied(self, monkeypatch):
+        monkeypatch.setattr(replay, "_MOST_GIVEN", 100)
+        x = self.tensors(0, (43, 3))
+        for _ in range(3):
+            replayed = Replayed(Counted().work, (x, 2.0))
+            torch.testing.assert_close(replayed(None)[0], 2 * x @ x.T)
+            assert not replayed.given

@@ -42,7 +42,7 @@ class TestOnAnyDevice:
         room = torch.cat([features, torch.zeros(400, 30, dtype=torch.float64)], dim=1)
         weights = torch.ones_like(signs)
         results = [
-            _newton_move(columns, signs, 0.25, 0.5, True, weights, V, m)
+            _newton_move(True, columns, signs, 0.25, 0.5, weights, V, m)
             for columns, V, m in (
                 (features, torch.zeros(1, 11, dtype=torch.float64), 5.0),
                 (room, torch.zeros(1, 41, dtype=torch.float64), 5.0),
@@ -61,7 +61,7 @@ class TestOnAnyDevice:
         before = player.weights
         objective = player.move(columns)
         start = torch.zeros(1, 11, dtype=torch.float64)
-        moved, _, value = _newton_move(columns, signs, player.C, 0.5, True, before, start, 5.0)
+        moved, _, value = _newton_move(True, columns, signs, player.C, 0.5, before, start, 5.0)
         torch.testing.assert_close(moved, player.weights)
         torch.testing.assert_close(value, objective)
 
@@ -125,6 +125,7 @@ class TestOnCuda:
             return made[-1]
 
         monkeypatch.setattr(replay, "_record", watched)
+        monkeypatch.setattr(replay, "_kept", {})  # by games before
         for player in PLAYERS.values():
             game("cuda", player)
         assert len(made) >= 4

@@ -2,32 +2,39 @@
 
 The work stays on the device of ``X``, in chunks of rows whose phases and waves fit into the
 memory budget, and the host waits for it at most once per call: to learn whether phases may be too
-large for float32.
+large for float32. Where they are not, and Triton is there, the kernels of
+:mod:`bochner.engine.tiles` compute float32 results without phases in memory.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from bochner.engine import tiles
 from bochner.engine.pairs.device import kernel_rows as kernel_rows
 from bochner.engine.places import (
-    as_float,
     available_dtypes,
     convert,
     detached,
     device_of,
     is_torch,
     namespace,
+    result_dtype,
     wide_dtype,
     zeros,
 )
+from bochner.engine.replay import Replayed
 from bochner.engine.rowwise import row_slices
 
 _DEFAULT_BUDGET = 2**28
+_LARGEST_BUDGET = 2**30  # of the kernels of tiles, which count in 32 bits
+_TILE = 128  # their rows
+_MOST_SUMS = 16  # that these kernels make: each costs as much as cosines and sines from some on
 _LIMIT_32 = 2.0**12  # see compiled.py: beyond this a float32 phase is too uncertain
 
 
@@ -44,10 +51,10 @@ class _Waves:
         small_phases: bool = False,
     ) -> None:
         # Results are written in place, which a tensor with a record of gradients forbids.
-        self.X = as_float(detached(X))
+        self.X = detached(X)
         xp = self.xp = namespace(X)
         # Accumulators are float64 wherever the device has it.
-        self.dtype, self.wide, self.device = self.X.dtype, wide_dtype(X), device_of(X)
+        self.dtype, self.wide, self.device = result_dtype(X), wide_dtype(X), device_of(X)
         available = available_dtypes(xp, self.device)
         self.wide_complex = xp.complex128 if "complex128" in available else xp.complex64
         self.itemsize = 4 if self.dtype == xp.float32 else 8
@@ -55,14 +62,24 @@ class _Waves:
         self.n_rows, self.n_features = X.shape
         self.n_frequencies = self.W.shape[1]
         self.budget = memory_budget or _DEFAULT_BUDGET
-        # an array of one number per frequency: the kernel of fused.py reads it
-        nothing = self.zeros((self.n_frequencies,), self.dtype)
-        self.scale = nothing + (scale if isinstance(scale, float) else self.asarray(scale))
+        self._scale = scale
         self.offset = None if offset is None else self.asarray(offset)
+        self.in_tiles = False
         self.may_be_large = not small_phases and self._may_be_large()
+        self.in_tiles = not self.may_be_large and tiles.suit(self.X, self.n_frequencies)
+        if self.in_tiles:
+            from bochner.engine.tiles.halves import in_halves
+
+            self.frequencies, self._halves = in_halves(self.W.T), (slice(0, 0), None)
+
+    @cached_property
+    def scale(self) -> Any:
+        """An array of one number per frequency, as kernels read it."""
+        scale = self._scale if isinstance(self._scale, float) else self.asarray(self._scale)
+        return self.zeros((self.n_frequencies,), self.dtype) + scale
 
     def asarray(self, values: Any, dtype: Any = None) -> Any:
-        return convert(values, self.X, dtype)
+        return convert(values, self.X, self.dtype if dtype is None else dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return zeros(shape, self.X, dtype)
@@ -70,18 +87,43 @@ class _Waves:
     def empty(self, shape: tuple[int, ...]) -> Any:
         return self.xp.empty(shape, dtype=self.dtype, device=self.device)
 
-    def chunks(self) -> list[slice]:
-        """Slices of rows whose phases, cosines and sines fit into the budget."""
-        row = 3 * max(1, self.n_frequencies) * self.itemsize
-        return row_slices(self.n_rows, self.budget // row)
+    def chunks(self, held: int | None = None) -> list[slice]:
+        """Slices of rows that fit into the budget, with so many numbers held for each.
+
+        By default these are phases, cosines and sines.
+        """
+        row = max(1, 3 * self.n_frequencies if held is None else held) * self.itemsize
+        height = self.budget // row
+        if self.in_tiles:
+            height = max(_TILE, min(height, _LARGEST_BUDGET // row) // _TILE * _TILE)
+        return row_slices(self.n_rows, height)
+
+    def sums_in_tiles(self, A: Any) -> bool:
+        """Whether the kernels of tiles make the sums with the columns of `A`."""
+        return self.in_tiles and 0 < A.shape[1] <= _MOST_SUMS
+
+    def halves(self, rows: slice) -> Any:
+        """Rows as the kernels take them; the last ones asked for are kept."""
+        from bochner.engine.tiles.halves import in_halves
+
+        if self._halves[0] != rows:
+            self._halves = slice(0, 0), None  # before there are more
+            self._halves = rows, in_halves(self.X[rows, :])
+        return self._halves[1]
 
     def _may_be_large(self) -> bool:
         """Whether a float32 phase can exceed the limit, by Cauchy and Schwarz."""
         xp = self.xp
         if self.dtype == self.wide or self.n_rows == 0 or self.n_frequencies == 0:
             return False
-        rows = xp.max(xp.linalg.vector_norm(self.X, axis=1))
-        return not float(rows * xp.max(xp.linalg.vector_norm(self.W, axis=0))) <= _LIMIT_32
+        longest = xp.max(xp.linalg.vector_norm(self.W, axis=0))
+        if self.X.dtype == self.dtype:
+            longest = longest * xp.max(xp.linalg.vector_norm(self.X, axis=1))
+        else:  # half precision, a few rows at a time in single
+            parts = (xp.astype(self.X[rows, :], self.dtype) for rows in self.chunks())
+            norms = [xp.max(xp.linalg.vector_norm(part, axis=1)) for part in parts]
+            longest = longest * xp.max(xp.stack(norms))
+        return not float(longest) <= _LIMIT_32
 
     def _product(self, rows: slice, dtype: Any) -> Any:
         X, W = (self.xp.astype(M, dtype, copy=False) for M in (self.X[rows, :], self.W))
@@ -100,6 +142,11 @@ class _Waves:
 
     def write(self, rows: slice, out: Any) -> None:
         """``out = scale * [cos | sin]``; the cosines alone where `out` has room for no more."""
+        if self.in_tiles:
+            from bochner.engine.tiles.waves import write_features
+
+            write_features(self.halves(rows), self.frequencies, self.scale, self.offset, out)
+            return
         phases, N = self.phases(rows), self.n_frequencies
         if not is_torch(phases):
             out[:, :N] = self.scale * self.xp.cos(phases)
@@ -133,7 +180,7 @@ def features(
 ) -> Any:
     waves = _Waves(X, W, memory_budget, scale, offset, small_phases)
     result = waves.empty((waves.n_rows, waves.n_frequencies * (2 if offset is None else 1)))
-    for chunk in waves.chunks():
+    for chunk in waves.chunks(waves.n_features if waves.in_tiles else None):
         waves.write(chunk, result[chunk, :])
     return result
 
@@ -181,6 +228,10 @@ def mixed_waves(
 def _sums(waves: _Waves, A: Any, keep: Any) -> Any:
     """Real parts above imaginary parts: shape ``(2 N, k)``."""
     xp = waves.xp
+    if waves.sums_in_tiles(A):
+        from bochner.engine.tiles.operations import fourier_sums
+
+        return fourier_sums(waves, A)
     total = tile = None
     for chunk in waves.chunks():
         if keep is not None:
@@ -217,12 +268,19 @@ def potential_and_gradient(
     n_threads: int | None,
     memory_budget: int | None,
 ) -> tuple[Any, Any]:
+    if sums is None and 0 < A.shape[1] <= _MOST_SUMS and tiles.suit(X, W.shape[1]):
+        found = _recorded_potential(X, W, A, signs, small_phases, memory_budget)
+        if found is not None:
+            return found
     waves = _Waves(X, W, memory_budget, small_phases=small_phases)
     xp, N, A = waves.xp, waves.n_frequencies, waves.asarray(A)
-    if np.all(signs == 1):  # nothing to copy to the device
-        signs = xp.ones((A.shape[1],), dtype=waves.wide, device=waves.device)
-    else:
-        signs = waves.asarray(signs, waves.wide)
+    signs = _signs_at(X, signs)
+    if sums is not None:
+        sums = waves.asarray(sums, waves.wide_complex)
+    if waves.sums_in_tiles(A):
+        from bochner.engine.tiles import operations
+
+        return operations.potential_and_gradient(waves, A, signs, sums)
     keep = None  # the waves of all rows, where they fit: they are needed twice
     if sums is None:
         shape = (waves.n_rows, 2 * N)
@@ -231,11 +289,10 @@ def potential_and_gradient(
         both = _sums(waves, A, keep)
         real, imaginary = both[:N, :], both[N:, :]
     else:
-        sums = waves.asarray(sums, waves.wide_complex)
         real, imaginary = xp.real(sums), xp.imag(sums)
     potential = (real * real + imaginary * imaginary) @ signs
-    with_cosine = xp.astype(2 * signs * imaginary, waves.dtype).T
-    with_sine = xp.astype(2 * signs * real, waves.dtype).T
+    with_cosine = xp.astype((2 * signs * imaginary).T, waves.dtype)
+    with_sine = xp.astype((2 * signs * real).T, waves.dtype)
 
     gradient = None
     for chunk in waves.chunks():
@@ -246,11 +303,46 @@ def potential_and_gradient(
             tile = keep[chunk, :]
         weights = A[chunk, :]
         slope = (weights @ with_cosine) * tile[:, :N] - (weights @ with_sine) * tile[:, N:]
-        part = xp.astype(waves.X[chunk, :].T @ slope, waves.wide)
+        rows = xp.astype(waves.X[chunk, :], waves.dtype, copy=False)
+        part = xp.astype(rows.T @ slope, waves.wide)
         gradient = part if gradient is None else gradient + part
     if gradient is None:  # no rows
         gradient = waves.zeros((waves.n_features, N), waves.wide)
     return potential, gradient
+
+
+def _signs_at(X: Any, signs: Any) -> Any:
+    """Signs where the rows are, in float64."""
+    if np.all(signs == 1):  # nothing to copy to the device
+        return namespace(X).ones((len(signs),), dtype=wide_dtype(X), device=device_of(X))
+    return convert(signs, X, wide_dtype(X))
+
+
+def _recorded_potential(
+    X: Any, W: Any, A: Any, signs: Any, small_phases: bool, memory_budget: int | None
+) -> tuple[Any, Any] | None:
+    """By the kernels of tiles, in one recording for all calls of these shapes; None where phases
+    may turn out to be large."""
+    X, dtype = detached(X), result_dtype(X)
+    there = None if np.all(signs == 1) else _signs_at(X, signs)
+    given = X, convert(W, X, dtype), convert(A, X, dtype), there
+    work = Replayed(partial(_potential_in_tiles, small_phases, memory_budget), given)
+    potential, gradient, square = work()
+    if small_phases or float(square) <= _LIMIT_32**2:
+        return potential, gradient
+    return None
+
+
+def _potential_in_tiles(
+    small_phases: bool, memory_budget: int | None, X: Any, W: Any, A: Any, signs: Any
+) -> tuple[Any, Any, Any]:
+    """Potential and gradient, and the square of what no phase exceeds."""
+    from bochner.engine.tiles.operations import potential_and_gradient, square_of_phases
+
+    waves = _Waves(X, W, memory_budget, small_phases=True)
+    square = None if small_phases else square_of_phases(waves, A)
+    signs = _signs_at(X, np.ones(A.shape[1])) if signs is None else signs
+    return *potential_and_gradient(waves, A, signs, None), square
 
 
 def gradient_outer_product(
@@ -265,6 +357,10 @@ def gradient_outer_product(
     waves = _Waves(X, W, memory_budget)
     xp, N, d = waves.xp, waves.n_frequencies, waves.n_features
     real, imaginary = waves.asarray(coefficients.real), waves.asarray(coefficients.imag)
+    if waves.in_tiles and d >= _TILE // 2:  # a tile of products is filled by half or more
+        from bochner.engine.tiles.operations import outer_product_of_gradients
+
+        return outer_product_of_gradients(waves, real, imaginary, diagonal)
     total = waves.zeros((d,) if diagonal else (d, d), waves.wide)
     for chunk in waves.chunks():
         tile = waves.empty((chunk.stop - chunk.start, 2 * N))

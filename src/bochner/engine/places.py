@@ -28,6 +28,7 @@ array of one is at hand only where the caller has imported it.
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -96,6 +97,22 @@ def free_memory(X: Any) -> int:
     import torch
 
     return int(torch.cuda.mem_get_info(X.device)[0])
+
+
+def runs_triton(X: Any) -> bool:
+    """Whether results for `X` are in float32 on a CUDA device that Triton's kernels run on."""
+    if not on_cuda(X) or float_dtype(X) != np.float32 or find_spec("triton") is None:
+        return False
+    import torch
+
+    return torch.version.hip is None and _capability(X.device) >= (8, 0)
+
+
+@cache
+def _capability(device: Any) -> tuple[int, int]:
+    import torch
+
+    return torch.cuda.get_device_capability(device)
 
 
 def place_of(X: Any) -> Place:

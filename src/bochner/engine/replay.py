@@ -19,6 +19,9 @@ _one_at_a_time = threading.Lock()
 _run_before: set[tuple[Any, ...]] = set()
 _MOST_LEFT = 2**28  # bytes of recordings that are gone, before PyTorch is asked to free them
 _left = {"bytes": 0}
+_MOST_GIVEN = 2**26  # bytes of arguments that are copied into a recording at each call
+_MOST_KEPT = 2**28  # bytes of recordings that are kept; the one used longest ago goes first
+_kept: dict[tuple[Any, ...], _Recording] = {}
 
 
 class Replayed:
@@ -36,13 +39,25 @@ class Replayed:
     the function refers to, or both stay until the garbage collector comes. Libraries load their
     kernels when they are first used, which cannot be recorded: for shapes that the process has
     not seen yet the first call is a plain one.
+
+    With arguments `given`, which come first in every call, the function must depend on nothing
+    but its arguments, and if it is a ``partial`` on constants that can be hashed. Where those
+    given are small, its recordings are kept for the objects that come after this one: the next
+    game of the same shapes need not be recorded.
     """
 
-    def __init__(self, function: Callable[..., tuple[Any, ...]]) -> None:
-        self.function = function
+    def __init__(
+        self, function: Callable[..., tuple[Any, ...]], given: tuple[Any, ...] = ()
+    ) -> None:
+        size = sum(argument.nbytes for argument in given if on_cuda(argument))
+        self.kept = bool(given) and size <= _MOST_GIVEN
+        self.function, self.given = (
+            (function, given) if self.kept else (partial(function, *given), ())
+        )
         self.recordings: dict[tuple[Any, ...], _Recording | None] = {}  # None: not possible
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        arguments = (*self.given, *arguments)
         signature = _signature(arguments)
         if signature is None:
             return self.function(*arguments)
@@ -51,7 +66,8 @@ class Replayed:
             if known not in _run_before:
                 _run_before.add(known)
                 return self.function(*arguments)
-            self.recordings[signature] = _record(self.function, arguments)
+            constants = getattr(self.function, "args", ()) if self.kept else None
+            self.recordings[signature] = _kept_or_new(self.function, arguments, known, constants)
         recording = self.recordings[signature]
         return self.function(*arguments) if recording is None else recording(*arguments)
 
@@ -89,6 +105,26 @@ class _Recording:
         self.graph.replay()
         # The next replay overwrites them.
         return tuple(None if result is None else result.clone() for result in self.results)
+
+
+def _kept_or_new(
+    function: Callable[..., tuple[Any, ...]],
+    arguments: tuple[Any, ...],
+    known: tuple[Any, ...],
+    constants: tuple[Any, ...] | None,
+) -> _Recording | None:
+    """A recording of this thread that was kept, or a new one; kept if there are constants."""
+    key = (known, constants)
+    with _one_at_a_time:
+        recording = _kept.pop(key, None) if constants is not None else None
+    if recording is None:
+        recording = _record(function, arguments)
+    if constants is not None and recording is not None:
+        with _one_at_a_time:
+            _kept[key] = recording  # the last one used
+            while sum(one.size for one in _kept.values()) > _MOST_KEPT:
+                _kept.pop(next(iter(_kept)))
+    return recording
 
 
 def _free_what_is_left() -> None:

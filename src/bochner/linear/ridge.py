@@ -7,6 +7,7 @@ Only products with the new columns are needed when columns are appended.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
@@ -154,15 +155,24 @@ class GrowingRidge:
         self._check_not_empty()
         if not (np.isfinite(penalty) and penalty > 0):
             raise ValueError(f"penalty must be a finite number greater than 0, got {penalty!r}.")
-        D, xp, penalty = self.n_features, self._xp, float(penalty)
-        right, means = self._right[:D, :], self._means[:D]
-        if some is None:
-            coefficients = self._factor(penalty).solve(right)
-        else:
-            gram = xp.take(xp.take(self._gram, some, axis=0), some, axis=1)
-            right, means = xp.take(right, some, axis=0), xp.take(means, some)
+        D, penalty = self.n_features, float(penalty)
+        if some is not None:
+            return self.solver(some)(penalty)
+        coefficients = self._factor(penalty).solve(self._right[:D, :])
+        return coefficients, self._target_means - self._means[:D] @ coefficients
+
+    def solver(self, some: Any) -> Callable[[float], tuple[Any, Any]]:
+        """:meth:`solve` with the features at the positions `some`, for several penalties."""
+        self._check_not_empty()
+        xp = self._xp
+        gram = xp.take(xp.take(self._gram, some, axis=0), some, axis=1)
+        right, means = xp.take(self._right, some, axis=0), xp.take(self._means, some)
+
+        def solve(penalty: float) -> tuple[Any, Any]:
             coefficients = factor_ridge(gram, penalty, self._epsilon)[1].solve(right)
-        return coefficients, self._target_means - means @ coefficients
+            return coefficients, self._target_means - means @ coefficients
+
+        return solve
 
     def residuals(self, penalty: float) -> Any:
         """What the solution leaves of the targets, ``Y - Phi W - b``, of shape (n, k)."""

@@ -202,7 +202,7 @@ class _ReplayedNewton:
         self.V = zeros(shape, features, wide_dtype(features))
         if before is not None:  # there was less room
             self.V[:, : before.shape[1] - 1], self.V[:, -1] = before[:, :-1], before[:, -1]
-        self._move = Replayed(partial(_newton_move, features, signs, C, damping, rescale))
+        self._move = Replayed(partial(_newton_move, rescale), (features, signs, C, damping))
 
     def __call__(self, weights: Any, m: int) -> tuple[Any, Any]:
         weights, self.V, objective = self._move(weights, self.V, float(m))
@@ -210,11 +210,11 @@ class _ReplayedNewton:
 
 
 def _newton_move(
+    rescale: bool,
     features: Any,
     signs: Any,
-    C: float,
-    damping: float,
-    rescale: bool,
+    C: Any,
+    damping: Any,
     weights: Any,
     V: Any,
     m: Any,
@@ -227,7 +227,7 @@ def _newton_move(
 
 
 def _towards(
-    weights: Any, margins: Any, square: Any, m: Any, C: float, damping: float, rescale: bool
+    weights: Any, margins: Any, square: Any, m: Any, C: Any, damping: Any, rescale: bool
 ) -> tuple[Any, Any]:
     """Weights a share of the way to those of a model, and its objective."""
     xp = namespace(margins)

@@ -9,7 +9,7 @@ noise: the search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band `s`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -145,9 +145,7 @@ class WaveFamily:
 
     def _look(self, n_peaks: int) -> Callable[..., tuple[Any, ...]]:
         if n_peaks not in self._looks:
-            look = partial(self._peaks.look, n_peaks)
-            # noise comes from the host, which cannot be recorded
-            self._looks[n_peaks] = look if self.search.temperature else Replayed(look)
+            self._looks[n_peaks] = self._peaks.look(n_peaks)
         return self._looks[n_peaks]
 
 
@@ -184,83 +182,127 @@ class _PeakSearch:
         random_state: RandomState,
         options: dict[str, Any],
     ) -> None:
-        self.rows, self.search, self.options = rows, search, options
-        self.random_state, self.longest = random_state, _longest(rows)
+        self.options, longest, self._random_state = options, _longest(rows), random_state
+        # where noise is drawn on the host nothing is recorded
+        state = random_state if search.temperature else None
+        self._same = replace(search, band=None), state, tuple(options.items())
+        band = None if search.band is None else search.band / search.length
+        self._given = rows, band, longest
 
-    def look(self, n_peaks: int, coefficients: Any, starts: Any, sample: Any) -> tuple[Any, ...]:
-        """The best frequencies (d, p), their columns, the height of the first of them as a
-        share and bare, and the best chains that gave no frequency, to go on from."""
-        xp, search = namespace(starts), self.search
-        points, values = self._ascend(
-            coefficients, starts, sample, search.n_steps, search.temperature
-        )
-        best = distinct_peaks(points, values, n_peaks, _APART / search.length)
-        others = xp.argsort(-_without(xp, values, best), stable=True)
-        leftover = xp.take(points, others[: search.n_kept], axis=1)
-        frequencies = xp.take(points, best, axis=1)
-        return frequencies, *self.measured(frequencies, coefficients), leftover
+    def look(self, n_peaks: int) -> Callable[..., tuple[Any, ...]]:
+        """The search for so many peaks: :func:`_look` at these rows."""
+        look = partial(_look, n_peaks, *self._same)
+        if self._same[0].temperature:
+            return partial(look, *self._given)
+        return Replayed(look, self._given)
 
     def follow(self, coefficients: Any, frequencies: Any) -> Any:
         """Frequencies of other rows, at the peaks of these."""
-        n, most = int(coefficients.shape[0]), self.search.n_rows
-        sample: Any = None
+        search = self._same[0]
+        n, most, sample = int(coefficients.shape[0]), search.n_rows, None
         if most is not None and n > most:
-            sample = self.random_state.randint(n, size=most)
+            sample = self._random_state.randint(n, size=most)
             sample = convert(sample, coefficients, namespace(coefficients).int64)
-        return self._ascend(coefficients, frequencies, sample, self.search.n_followed)[0]
-
-    def _ascend(
-        self, A: Any, starts: Any, sample: Any, n_steps: int, temperature: float = 0.0
-    ) -> tuple[Any, Any]:
-        """Points uphill from the starts, and their potential, on a sample of the rows or all."""
-        xp, rows = namespace(starts), self.rows
-        if sample is not None:
-            rows, A = rows_at(rows, sample), rows_at(A, sample)
-        total = xp.sum(xp.abs(A))
-        A = A / xp.where(total > 0, total, xp.ones_like(total))
-        return ascend_potential(
-            self._potential(rows, A, starts.dtype),
-            starts,
-            n_steps=n_steps,
-            temperature=temperature,
-            longest=self.longest,
-            random_state=self.random_state,
-        )
+        still = replace(search, n_steps=search.n_followed, temperature=0.0)
+        given = still, None, self.options, *self._given
+        return _ascend(*given, coefficients, frequencies, sample)[0]
 
     def measured(self, frequencies: Any, coefficients: Any) -> tuple[Any, Any, Any]:
-        """Columns of the frequencies, and the potential of the first as a share and bare."""
-        columns = self._waves(frequencies)
-        sums = columns[:, :: frequencies.shape[1]].T @ cast(coefficients, columns.dtype)
-        peak = namespace(sums).sum(sums * sums)  # without the band
-        return columns, share_of_largest(peak, coefficients), peak
+        """As :func:`_measured`, for these rows."""
+        rows, _, longest = self._given
+        return _measured(rows, longest, self.options, frequencies, coefficients)
 
-    def _waves(self, W: Any) -> Any:
-        if self.longest is None:
-            return computed(engine.features(self.rows, W, scale=1.0, **self.options))
+
+def _look(
+    n_peaks: int,
+    search: Search,
+    random_state: RandomState | None,
+    options: tuple[tuple[str, Any], ...],
+    rows: Any,
+    band: Any,
+    longest: Any,
+    coefficients: Any,
+    starts: Any,
+    sample: Any,
+) -> tuple[Any, ...]:
+    """The best frequencies (d, p), their columns, the height of the first of them as a
+    share and bare, and the best chains that gave no frequency, to go on from.
+
+    The search is within the `band`, whatever `search` says of it.
+    """
+    xp, given = namespace(starts), dict(options)
+    points, values = _ascend(
+        search, random_state, given, rows, band, longest, coefficients, starts, sample
+    )
+    best = distinct_peaks(points, values, n_peaks, _APART / search.length)
+    others = xp.argsort(-_without(xp, values, best), stable=True)
+    leftover = xp.take(points, others[: search.n_kept], axis=1)
+    frequencies = xp.take(points, best, axis=1)
+    return frequencies, *_measured(rows, longest, given, frequencies, coefficients), leftover
+
+
+def _ascend(
+    search: Search,
+    random_state: RandomState | None,
+    options: dict[str, Any],
+    rows: Any,
+    band: Any,
+    longest: Any,
+    A: Any,
+    starts: Any,
+    sample: Any,
+) -> tuple[Any, Any]:
+    """Points uphill from the starts, and their potential, on a sample of the rows or all."""
+    xp = namespace(starts)
+    if sample is not None:
+        rows, A = rows_at(rows, sample), rows_at(A, sample)
+    total = xp.sum(xp.abs(A))
+    A = A / xp.where(total > 0, total, xp.ones_like(total))
+    return ascend_potential(
+        _potential(rows, A, starts.dtype, band, longest is not None, options),
+        starts,
+        n_steps=search.n_steps,
+        temperature=search.temperature,
+        longest=longest,
+        random_state=random_state,
+    )
+
+
+def _measured(
+    rows: Any, longest: Any, options: dict[str, Any], frequencies: Any, coefficients: Any
+) -> tuple[Any, Any, Any]:
+    """Columns of the frequencies, and the potential of the first as a share and bare."""
+    if longest is None:
+        columns = computed(engine.features(rows, frequencies, scale=1.0, **options))
+    else:
         from bochner.engine import device
 
         # The phases are known to be small: the device need not be asked.
-        return device.features(
-            self.rows, W, scale=1.0, offset=None, out=None, small_phases=True, **self.options
+        columns = device.features(
+            rows, frequencies, scale=1.0, offset=None, out=None, small_phases=True, **options
         )
+    sums = columns[:, :: frequencies.shape[1]].T @ cast(coefficients, columns.dtype)
+    peak = namespace(sums).sum(sums * sums)  # without the band
+    return columns, share_of_largest(peak, coefficients), peak
 
-    def _potential(self, rows: Any, A: Any, dtype: Any) -> Potential:
-        """The potential and its gradient within the band, in the dtype of the points."""
-        search, small_phases = self.search, self.longest is not None
-        band = None if search.band is None else search.band / search.length
 
-        def potential(points: Any) -> tuple[Any, Any]:
-            xp = namespace(points)
-            v, slope = engine.potential_and_gradient(
-                rows, points, A, small_phases=small_phases, **self.options
-            )
-            v, slope = cast(v, dtype), cast(slope, dtype)
-            if band is None:
-                return v, slope
-            share = xp.exp(-xp.sum(points * points, axis=0) / (2 * band**2))
-            return share * v, share * (slope - (v / band**2) * points)
+def _potential(
+    rows: Any, A: Any, dtype: Any, band: Any, small_phases: bool, options: dict[str, Any]
+) -> Potential:
+    """The potential and its gradient within the band, in the dtype of the points."""
 
-        return potential
+    def potential(points: Any) -> tuple[Any, Any]:
+        xp = namespace(points)
+        v, slope = engine.potential_and_gradient(
+            rows, points, A, small_phases=small_phases, **options
+        )
+        v, slope = cast(v, dtype), cast(slope, dtype)
+        if band is None:
+            return v, slope
+        share = xp.exp(-xp.sum(points * points, axis=0) / (2 * band**2))
+        return share * v, share * (slope - (v / band**2) * points)
+
+    return potential
 
 
 def ascend_potential(
@@ -270,7 +312,7 @@ def ascend_potential(
     n_steps: int,
     first_move: float = 0.05,
     temperature: float = 0.0,
-    longest: float | None = None,
+    longest: Any = None,
     random_state: RandomState | None = None,
 ) -> tuple[Any, Any]:
     r"""Search for peaks of a potential with parallel chains (the paper's Algorithm 1).

@@ -132,12 +132,12 @@ class PaddingJudge:
         like, m = self._held.array, n_learned + n_random
         xp = namespace(like)
         some = convert(some, like, xp.int64)
-        held = xp.take(like, some, axis=1)
+        held, solve = xp.take(like, some, axis=1), self._ridge.solver(some)
         found: dict[float, Float] = {}
 
         def judge(strength: float) -> float:
-            W, b = self._ridge.solve(m * self._ridge.targets.shape[0] / (2 * strength), some)
-            fitted = to_numpy(held @ cast(W, held.dtype)).astype(np.float64) + to_numpy(b)
+            W, b = solve(m * self._ridge.targets.shape[0] / (2 * strength))
+            fitted = to_numpy(cast(held @ cast(W, held.dtype), b.dtype) + b)
             found[strength] = np.sum((self._held_targets - fitted) ** 2, axis=1)
             return -float(found[strength].mean())
 

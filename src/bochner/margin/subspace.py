@@ -51,7 +51,8 @@ class Coordinates:
 
     def outside(self, frequencies: NDArray[Any]) -> NDArray[Any]:
         """Frequencies of the game for the rows as they are."""
-        outside = frequencies if self.basis is None else self.basis @ frequencies
+        with single_threaded_blas:  # several threads are slower on such narrow matrices
+            outside = frequencies if self.basis is None else self.basis @ frequencies
         return np.ascontiguousarray(self.scale * outside, dtype=frequencies.dtype)
 
 

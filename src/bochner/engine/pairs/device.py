@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bochner.engine import tiles
 from bochner.engine.pairs.forms import Form, form_of
 from bochner.engine.pairs.host import NEAR
 from bochner.engine.places import (
@@ -22,6 +23,7 @@ from bochner.engine.places import (
     device_of,
     float_dtype,
     namespace,
+    result_dtype,
     to_numpy,
     wide_dtype,
     write_at,
@@ -30,6 +32,7 @@ from bochner.engine.places import (
 from bochner.engine.rowwise import row_slices
 
 _DEFAULT_BUDGET = 2**30
+_LARGEST_BUDGET = 2**28  # of the kernels of tiles
 _ARRAYS = 4  # of the size of a chunk of kernel values that are held at once
 
 
@@ -42,7 +45,10 @@ def kernel_rows(
     n_threads: int | None,
     memory_budget: int | None,
 ) -> Any:
-    X = as_float(detached(X))
+    X, form = detached(X), form_of(kernel)
+    if form is not None and form.radial and tiles.suit(X, Z.shape[0]):
+        return _in_tiles(X, dense(Z), form, normalization, memory_budget or _DEFAULT_BUDGET)
+    X = as_float(X)
     R = None if normalization is None else convert(normalization, X)
     values = _values(kernel, X, dense(Z))
     width = Z.shape[0] if R is None else R.shape[1]
@@ -51,6 +57,33 @@ def kernel_rows(
     for rows in row_slices(X.shape[0], (memory_budget or _DEFAULT_BUDGET) // row):
         K = values(X[rows, :])
         result[rows, :] = K if R is None else K @ R
+    return result
+
+
+def _in_tiles(X: Any, Z: Any, form: Form, normalization: Any, budget: int) -> Any:
+    from bochner.engine.tiles import pairs
+    from bochner.engine.tiles.halves import TILE, in_halves
+    from bochner.engine.tiles.products import write_product
+
+    xp, dtype = namespace(X), result_dtype(X)
+    Z = convert(Z, X, wide_dtype(X))
+    center, near = xp.mean(Z, axis=0), NEAR[float_dtype(X)]
+    points, R = in_halves(Z, center), None
+    if normalization is not None:
+        R = in_halves(convert(normalization, X, dtype).T)
+    width, held = (len(Z), 0) if R is None else (R.n_rows, len(Z))
+    result = xp.empty((X.shape[0], width), dtype=dtype, device=device_of(X))
+
+    def write(block: Any, out: Any) -> None:  # a function: what it holds is freed before the next
+        x = in_halves(block, center)
+        if R is None:
+            pairs.write_values(x, points, form, near, out)
+        else:
+            write_product(pairs.split_values(x, points, form, near), R, out)
+
+    height = min(budget, _LARGEST_BUDGET) // (4 * max(1, X.shape[1] + held))
+    for rows in row_slices(X.shape[0], max(TILE, height // TILE * TILE)):
+        write(X[rows, :], result[rows, :])
     return result
 
 
