@@ -66,7 +66,7 @@ def cli():
         from bochner.models.files import load_model
 
         assert load_model(model).pipeline.predict is not None
-        only = ("--methods", "FourierFeatures", "--widths", 16, "--output", Path(folder, "out"))
+        only = ("--method", "FourierFeatures", "--widths", 16, "--output", Path(folder, "out"))
         code, text = run("compare", table, "--target", "label", *only)
         assert code == 0, text
         assert list(Path(folder, "out").rglob("page.html")), text
