@@ -92,7 +92,7 @@ def against_the_product(n: int, d: int, N: int, bandwidth: float) -> dict[str, f
         "sums": lambda: engine.fourier_sums(X, W, a),
         "kernel rows": lambda: engine.kernel_rows(X, W.T, Exponential(gamma=0.1)),
     }
-    results = {}
+    results: dict[str, float] = {}
     for name, operation in operations.items():
         seconds = median_seconds(operation, repeats=10)
         scratch = scratch_bytes(operation)

@@ -42,6 +42,15 @@ def test_elsewhere_the_function_is_called(place, rng):
     assert not replayed.recordings
 
 
+@pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+def test_what_is_given_comes_first(place, rng):
+    x = rng.normal(size=(4, 3))
+    replayed = Replayed(Counted().work, (PLACES[place](x), 2.0))
+    for _ in range(3):
+        np.testing.assert_allclose(on_host(replayed(None)[0]), 2 * x @ x.T)
+    assert not replayed.recordings
+
+
 def test_errors_of_the_function_come_through():
     def wrong(x):
         raise ValueError("wrong")

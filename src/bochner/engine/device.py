@@ -70,7 +70,8 @@ class _Waves:
         if self.in_tiles:
             from bochner.engine.tiles.halves import in_halves
 
-            self.frequencies, self._halves = in_halves(self.W.T), (slice(0, 0), None)
+            self.frequencies = in_halves(self.W.T)
+            self._halves: tuple[slice, Any] = slice(0, 0), None
 
     @cached_property
     def scale(self) -> Any:

@@ -6,7 +6,7 @@ in halves chunk by chunk.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from bochner.engine.tiles.halves import TILE, Halves, in_halves, padded
 from bochner.engine.tiles.products import product_over_rows, split_product, write_product
@@ -27,7 +27,7 @@ def fourier_sums(waves: Any, A: Any) -> Any:
 
 def _parts(waves: Any, A: Any, kept: Any = None) -> Any:
     """Sums of shape (parts, 2, k, N): those of every tile, or of all rows where they are many."""
-    chunks, total = _chunks(waves, A), 0.0
+    chunks, total = _chunks(waves, A), cast(Any, 0.0)
     for rows in chunks:
         parts = sums_of_tiles(waves.halves(rows), waves.frequencies, A[rows, :], kept)
         if len(chunks) == 1:

@@ -23,7 +23,8 @@ from bochner.engine.tiles.halves import (
     write_halves,
 )
 
-# The shape of tiles that was fastest on an H200 of those tried, for 100 and for 784 columns.
+# Of seven shapes of tiles tried on an H200 the fastest for 784 columns; for 100 columns features
+# are as fast with it as with any, and sums of tiles of 64 rows would take a tenth less.
 _SHAPE = {"ROWS": TILE, "COLUMNS": TILE, "num_warps": 8, "num_stages": 3}
 _DEEP = 200_000  # bytes of shared memory that steps of 64 columns need; steps of 32 need half
 _COLUMNS = 256  # of a row that a program adds up
