@@ -199,7 +199,7 @@ def check_labels(y: Any, n_rows: float) -> NDArray[Any]:
     if is_device(y):
         y = to_numpy(y)
     y = np.asarray(y) if isinstance(y, (list, tuple)) else y
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     y = np.asarray(y if len(shape) == 2 and shape[1] > 1 else column_or_1d(y, warn=True))
     if not len(y):
         raise ValueError("y is empty: one label per row is needed.")

@@ -14,7 +14,7 @@ from bochner.engine.summaries import keep_rows
 
 Float = NDArray[np.float64]
 
-_MOST_COPIES = 200_000  # rows that weights are turned into, where there are not more of them
+_COPIES = (10_000, 200_000)  # that rows become at most: ten for each, within these limits
 
 
 def rows_with_weight(
@@ -54,8 +54,9 @@ def copies(weights: Float, y: NDArray[Any], random_state: RandomState) -> NDArra
     """Positions of rows in increasing order, each as often as its weight says.
 
     What a weight has beyond a whole number is the chance of one more copy, drawn so that all parts
-    of `y` get their share (systematic sampling). Weights that sum to more than both the number of
-    rows and 200000 are shares of so many copies.
+    of `y` get their share (systematic sampling). There are at most ten times as many copies as
+    rows, but 10000 of few rows, and of many rows no more than 200000 or the number of rows:
+    weights that sum to more are shares of so many.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def copies(weights: Float, y: NDArray[Any], random_state: RandomState) -> NDArra
     >>> y[copies(np.full(4, 0.5), y, state)].tolist()          # one of each class
     [0, 1]
     """
-    most, total = max(len(y), _MOST_COPIES), weights.sum()
+    most, total = max(len(y), int(np.clip(10 * len(y), *_COPIES))), weights.sum()
     if total > most:
         weights = weights * (most / total)
     counts = np.floor(weights)

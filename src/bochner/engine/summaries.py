@@ -143,7 +143,19 @@ def rows_at(X: Any, index: NDArray[np.intp]) -> Any:
 
 def keep_rows(X: Any, index: NDArray[np.intp]) -> Any:
     """The rows `index`, in increasing order, where `X` is; those of a dask array stay there."""
-    return X[index] if is_dask(X) else rows_at(X, index)
+    if not is_dask(X):
+        return rows_at(X, index)
+    # block by block: dask would cut repeated rows into very many blocks
+    X = columns_in_one_block(X)
+    starts = np.concatenate([[0], np.cumsum(X.chunks[0])])
+    parts = np.split(index, np.searchsorted(index, starts[1:-1]))
+    inside = [part - start for part, start in zip(parts, starts, strict=False)]
+    chunks = tuple(map(len, inside)), X.chunks[1]
+    return X.map_blocks(_of_block, inside=inside, chunks=chunks, dtype=X.dtype, meta=X._meta)
+
+
+def _of_block(rows: Any, inside: list[NDArray[np.intp]], block_id: tuple[int, ...]) -> Any:
+    return rows[inside[block_id[0]]]
 
 
 def are_rows(
