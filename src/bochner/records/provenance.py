@@ -44,7 +44,8 @@ def commit() -> str | None:
 
     if git("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return None
-    found, changed = git("rev-parse", "--short=10", "HEAD"), git("status", "--porcelain", "-uno")
+    found = git("rev-parse", "--short=10", "HEAD")
+    changed = git("status", "--porcelain", "-uno", "--", "..")  # of the package
     return found and found + "+" * bool(changed)
 
 
