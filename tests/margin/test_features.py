@@ -334,6 +334,11 @@ class TestStopping:
         np.testing.assert_allclose(there.frequencies_, here.frequencies_, atol=1e-3)
 
 
+def always_follow(monkeypatch):
+    for name in ("_FEW", "_FEW_ROWS"):
+        monkeypatch.setattr(f"bochner.margin.features.{name}", 1)
+
+
 class TestOtherRows:
     """Frequencies of some rows that go on with others."""
 
@@ -350,7 +355,7 @@ class TestOtherRows:
         return learned.fit(*(part[:200] for part in data))
 
     def test_they_are_followed_without_a_search(self, half, data, monkeypatch):
-        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        always_follow(monkeypatch)
 
         def look(*_):
             raise AssertionError("there is nothing to look for")
@@ -367,13 +372,13 @@ class TestOtherRows:
         assert (away < 0.5 * np.linalg.norm(before[:, :10], axis=0)).all()
 
     def test_on_the_same_rows_the_first_peaks_are_not_lower(self, half, data, monkeypatch):
-        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        always_follow(monkeypatch)
         half = clone(half).set_params(band=None).fit(*(part[:200] for part in data))
         again = half.refit(*(part[:200] for part in data))
         assert again.history_["potential"][0] >= half.history_["potential"][0] * (1 - 1e-9)
 
     def test_on_a_device(self, half, data, monkeypatch):
-        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        always_follow(monkeypatch)
         X, y = data
         expected = half.refit(X, y).frequencies_
         found = half.refit(PLACES["torch"](X), y).frequencies_
@@ -389,7 +394,7 @@ class TestOtherRows:
         np.testing.assert_array_equal(found.frequencies_, expected)
 
     def test_other_classes(self, half, data, monkeypatch):
-        monkeypatch.setattr("bochner.margin.features._FEW", 1)
+        always_follow(monkeypatch)
         X, y = data
         with pytest.raises(ValueError, match="the classes of the fit before"):
             half.refit(X[y < 9], y[y < 9])

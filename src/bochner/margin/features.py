@@ -24,7 +24,7 @@ from bochner.margin.subspace import directions_of_rows
 from bochner.targets import TargetKind
 
 _ROWS_OF_A_ROUND = 16_000
-_FEW = 100  # frequencies, which are cheap to find again
+_FEW, _FEW_ROWS = 100, 4000  # frequencies, and rows, with which a search is cheap
 
 
 class MarginFourierFeatures(LearnedFrequencies):
@@ -292,7 +292,7 @@ class MarginFourierFeatures(LearnedFrequencies):
 
         For more rows of the same kind, or for all where a part has chosen how the game is played
         and when it ends: it is not looked for again. Fewer than 100 frequencies, of which each
-        matters more, are searched again.
+        matters more, and those of fewer than 4000 rows, which move further, are searched again.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class MarginFourierFeatures(LearnedFrequencies):
             "gamma": self.kernel_.width,
             "stop": self.n_learned_,
         }
-        if self.n_learned_ < _FEW:
+        if self.n_learned_ < _FEW or len(y) < _FEW_ROWS:
             return cast(Self, clone(self).set_params(**settled).fit(X, y))
         other = copy(self).set_params(**settled)
         X, y, target = other._validate_labelled(X, y, reset=False)
