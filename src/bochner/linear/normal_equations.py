@@ -30,7 +30,7 @@ from bochner.engine.rowwise import reduce_rows, row_slices
 from bochner.linear.blocks import block_height
 from bochner.linear.growing import GrowingFactor
 
-_BLOCK = 4096  # rows that are made wide at a time
+_BLOCK, _DEVICE_BLOCK = 2**10, 2**13  # rows that are made wide at a time
 _ONE_FACTORISATION = 16  # Cholesky factors, of which a path takes as many as it needs, cost less
 
 Solution = tuple[Any, Any]
@@ -113,7 +113,7 @@ class NormalEquations:
         targets = convert(targets, features, wide)
         weights = None if weights is None else convert(weights, features, wide)
         total = float(n) if weights is None else float(xp.sum(weights))
-        blocks = row_slices(n, _BLOCK)
+        blocks = row_slices(n, _BLOCK if is_host(features) else _DEVICE_BLOCK)
 
         def weighted(rows: Any, block: slice) -> Any:
             return rows if weights is None else rows * weights[block][:, None]
