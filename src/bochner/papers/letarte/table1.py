@@ -143,7 +143,7 @@ TABLE1 = common.make_study(
     "a kernel SVM, and linear models on landmark similarities",
     common.DATASETS,
     Version(10, "about 12 h"),
-    Version(2, "2 min", "500 training rows, two splits, fewer values of D and beta"),
+    Version(2, "100 s", "500 training rows, two splits, fewer values of D and beta"),
     collect=collect,
     measure=measure,
     sections=sections,
