@@ -92,13 +92,6 @@ def on_cuda(X: Any) -> bool:
     return is_torch(X) and bool(X.is_cuda)
 
 
-def free_memory(X: Any) -> int:
-    """Bytes that are free on the CUDA device of a PyTorch tensor."""
-    import torch
-
-    return int(torch.cuda.mem_get_info(X.device)[0])
-
-
 def runs_triton(X: Any) -> bool:
     """Whether results for `X` are in float32 on a CUDA device that Triton's kernels run on."""
     if not on_cuda(X) or float_dtype(X) != np.float32 or find_spec("triton") is None:

@@ -163,6 +163,7 @@ class KernelModel(CheckedRows):
             penalty=None if self.penalty == "auto" else float(self.penalty),
             loss=self._loss,
             seed=seed,
+            keep_sums=len(y) <= search_rows(X),
             deadline=begun + budget,
             report=self._report,
         )

@@ -1,16 +1,16 @@
-"""How many rows a search looks at, and of how many all may be landmarks: by where they are."""
+"""How many rows a search looks at, and of how many all may be landmarks."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bochner.engine.places import free_memory, on_cuda
+from bochner.engine.places import on_cuda
 from bochner.records.memory import memory_limit
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
 EXACT_ROWS = 12_500  # of which all may be landmarks
-_TIMES_ON_CUDA = 5  # as many, in less time
-_EXACT_BYTES = 24  # for each pair of rows; on the host of at most half of the memory
+_TIMES_ON_CUDA = 5  # as many are searched with, in less time
+_EXACT_BYTES = 24  # for each pair of rows, of at most half of the memory
 
 
 def search_rows(X: Any) -> int:
@@ -19,12 +19,12 @@ def search_rows(X: Any) -> int:
 
 
 def are_many(n_rows: int) -> bool:
-    """Whether there are more rows than would all be landmarks on the host."""
+    """Whether there are more rows than may all be landmarks."""
     return n_rows > EXACT_ROWS
 
 
-def may_be_exact(X: Any, n_rows: int) -> bool:
+def may_be_exact(n_rows: int) -> bool:
     """Whether kernel values of all pairs of rows are few enough for time and memory."""
-    limit = 2 * free_memory(X) if on_cuda(X) else memory_limit()
+    limit = memory_limit()
     room = limit is None or 2 * _EXACT_BYTES * n_rows**2 <= limit
-    return room and n_rows <= EXACT_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)
+    return room and not are_many(n_rows)

@@ -81,6 +81,8 @@ class Tuner:
         ``"auto"``, or one of the losses.
     seed : int
         Of maps and metric.
+    keep_sums : bool
+        Whether :meth:`with_held_rows` will be asked for, which needs the sums of finalists.
     deadline : float
         Of :func:`time.perf_counter`; after it no setting is tried that can be left out.
     report : callable
@@ -100,6 +102,7 @@ class Tuner:
         penalty: float | None = None,
         loss: Loss | Literal["auto"] = "auto",
         seed: int = 0,
+        keep_sums: bool = True,
         deadline: float = float("inf"),
         report: Callable[[Tried], None] = lambda tried: None,
     ) -> None:
@@ -114,7 +117,7 @@ class Tuner:
         self.exact = (
             width is None
             and not self._asks_hinge
-            and may_be_exact(rows.X, n_rows)
+            and may_be_exact(n_rows)
             and all(family.kernel_at for family in self.families)
         )
         if self.exact:  # features of a kernel are all the same to it
@@ -127,6 +130,7 @@ class Tuner:
         if not self.rows_are_dense:  # they keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
         self.seed, self.deadline, self.report = seed, deadline, report
+        self._keep_sums = keep_sums
         self.tried: list[Tried] = []
         self._found: dict[tuple[Setting, int], Tried] = {}
         self._fitted: dict[Setting, tuple[Any, Any]] = {}  # maps, and their RidgeEquations
@@ -306,10 +310,10 @@ class Tuner:
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
         if setting.width == self.width and n_rows == len(self.rows.y):
-            self._fitted[tried.setting] = (
-                feature_map,
-                solved.get(penalty) or equations.settled(penalty * equations.weight),
-            )
+            sums = None
+            if self._keep_sums:
+                sums = solved.get(penalty) or equations.settled(penalty * equations.weight)
+            self._fitted[tried.setting] = feature_map, sums
         self.tried.append(tried)
         self.report(tried)
         return tried
