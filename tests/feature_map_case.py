@@ -41,6 +41,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "rho": (0.5, 0.7),
     "mu": (3.0, 4.0),
     "n_candidates": (7, 8),
+    "n_chosen": (1, 2),
     "mode": ("diagonal", "full"),
     "n_rounds": (2, 3),
     "validation_fraction": (0.3, 0.4),
