@@ -73,13 +73,15 @@ def test_rows_that_take_part():
 
 
 @pytest.mark.parametrize("place", ["dask", "dask_sparse"])
-def test_rows_of_a_dask_array_that_fit_in_memory(place):
+def test_rows_of_a_dask_array_that_fit_in_memory(place, monkeypatch):
     X, y = np.arange(1.0, 301.0).reshape(100, 3), np.arange(100)
     there = PLACES[place](X)
     rows, labels = take_part(there, y, RandomState(0))
     np.testing.assert_array_equal(dense(rows), X)
     np.testing.assert_array_equal(labels, y)
     bytes_per_row = 24 if place == "dask" else 3 * 12 + 8
+    assert len(take_part(there, y, RandomState(0), memory_budget=1)[1]) == 100  # are not many
+    monkeypatch.setattr("bochner.engine.summaries._FEWEST_TAKEN", 2)
     rows, labels = take_part(there, y, RandomState(0), memory_budget=10 * bytes_per_row)
     np.testing.assert_array_equal(dense(rows), X[labels])
     assert len(labels) == 10

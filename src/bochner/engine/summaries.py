@@ -34,6 +34,7 @@ from bochner.engine.rowwise import (
 
 _BATCH, _BATCH_ENTRIES = 2**16, 2**22  # rows, and entries of them, that are copied at a time
 _COLLECTED_BYTES = 2**30  # of a dask array, by default
+_FEWEST_TAKEN = 1000  # rows of it, whatever the memory: two would be of one class
 
 
 def variance(X: Any, weights: Any = None) -> float:
@@ -211,12 +212,15 @@ def take_part(
     """The rows that a game or a chain looks at again and again, and their labels.
 
     All of them, or a sample of `most_rows`. Those of a dask array come to the host, since every
-    look would be a round trip: as many as fit in `memory_budget` bytes (None: one gigabyte).
+    look would be a round trip: as many as fit in `memory_budget` bytes (None: one gigabyte), and
+    no fewer than a thousand.
     """
     n = len(y)
     most = n if most_rows is None else min(n, most_rows)
     if is_dask(X):
-        most = min(most, max(2, int((memory_budget or _COLLECTED_BYTES) // _row_bytes(X, n))))
+        most = min(
+            most, max(_FEWEST_TAKEN, int((memory_budget or _COLLECTED_BYTES) // _row_bytes(X, n)))
+        )
     elif most == n:
         return X, y
     index = np.arange(n) if most == n else np.sort(random_state.permutation(n)[:most])

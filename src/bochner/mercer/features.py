@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from bochner.base import FeatureMap
 from bochner.engine.places import dense, largest_squared
 from bochner.engine.summaries import sample_rows
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import SpectralKernel, StandardKernel
 from bochner.mercer.densities import DENSITIES, Density, fit_density, kernel_for
 from bochner.mercer.evaluate import plan_features, plan_residuals
@@ -193,7 +193,7 @@ class MercerFeatures(FeatureMap):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "density": [StrOptions(set(DENSITIES))],
         "n_mixture": [Interval(Integral, 1, None, closed="left")],
         "rerank": ["boolean"],

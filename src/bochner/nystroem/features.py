@@ -28,7 +28,7 @@ from bochner.engine.places import (
     wide_dtype,
 )
 from bochner.engine.rowwise import map_batches, map_rows
-from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import SpectralKernel
 from bochner.nystroem.landmarks import LANDMARKS, choose_landmarks, diagonal
 from bochner.nystroem.normalization import floor, normalize
@@ -144,7 +144,7 @@ class NystroemFeatures(FeatureMap):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "kernel": [str, callable],
         "landmarks": [StrOptions(set(LANDMARKS)), "array-like", "sparse matrix"],
         "orthogonal": ["boolean"],
