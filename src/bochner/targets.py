@@ -125,9 +125,7 @@ class Target:
             columns = self.sum_columns(y)
             shares = columns.mean(axis=0)
             if not spread_of(shares) > 0:
-                raise ValueError(
-                    "the rows that were drawn hold one class only: draw more of them."
-                )
+                raise ValueError("the rows that were drawn hold one class only: more are needed.")
             return columns - shares, np.full(len(shares), 1 / spread_of(shares))
         columns = self.raw_columns(y)
         if columns.shape[1] == 1:
