@@ -6,10 +6,17 @@ import sys
 
 import pytest
 
-LOOP = """
-from bochner.engine.jit import compiled
+from bochner.engine import jit
 
-@compiled()
+# the module alone: ten new processes need not import the package
+LOOP = f"""
+from importlib.util import module_from_spec, spec_from_file_location
+
+spec = spec_from_file_location("jit", {jit.__file__!r})
+jit = module_from_spec(spec)
+spec.loader.exec_module(jit)
+
+@jit.compiled()
 def double(x):
     return 2 * x
 """
