@@ -437,8 +437,9 @@ for name in bochner.__all__:
         continue
     for target in (y, np.arange(100) % 3, X[:, 0] ** 2):
         estimator = getattr(bochner, name)()
-        if hasattr(estimator, "n_components"):
-            estimator.n_components = 4
+        for size, few in {"n_components": 4, "n_candidates": 50, "n_frequencies": 20}.items():
+            if hasattr(estimator, size):
+                setattr(estimator, size, few)
         estimator.fit(X, target).transform(X)
 for update in ("corrective", "gradient"):
     for target in (y, X[:, 0] ** 2):

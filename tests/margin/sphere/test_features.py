@@ -73,9 +73,8 @@ EXPECTED_FAILURES = {
 
 @parametrize_with_checks(
     [
-        MarginHarmonicFeatures(n_components=5, budget=50, stop=None),
+        MarginHarmonicFeatures(n_components=5, budget=50),
         MarginHarmonicFeatures(n_components=3, functions="zonal", stop=None, random_state=0),
-        MarginHarmonicFeatures(n_components=3, budget=50),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
