@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -89,8 +91,6 @@ def test_blocks_are_for_sums_of_squares(rows):
 
 
 def test_it_is_not_tried_where_most_margins_are_short():
-    from types import SimpleNamespace
-
     columns = np.where(np.arange(10)[:, None] % 5 == np.arange(5), 1.0, -1.0)
     held = Labelled(None, np.arange(10) % 5, columns, None)
     assert is_affordable(SimpleNamespace(decisions=0.9 * columns), held)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.cluster import KMeans
 
-from bochner import engine
+from bochner import NystroemFeatures, engine
 from bochner.kernels import Exponential, Gaussian
 from bochner.nystroem.landmarks import LANDMARKS, choose_landmarks, diagonal, leverage_scores
 from bochner.nystroem.normalization import normalize
@@ -68,3 +69,23 @@ def test_the_diagonal_of_a_kernel_of_ones_own():
     X = np.random.default_rng(0).normal(size=(150, 3))
     np.testing.assert_allclose(diagonal(lambda X, Y: X @ Y.T, X), np.square(X).sum(axis=1))
     np.testing.assert_array_equal(diagonal(Gaussian(gamma=1.0), X), 1)
+
+
+def test_many_centroids_have_few_steps_and_are_better_than_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4))
+    steps = []
+
+    class Watched(KMeans):
+        def fit(self, X, y=None):
+            steps.append((self.init, self.max_iter))
+            return super().fit(X)
+
+    monkeypatch.setattr("sklearn.cluster.KMeans", Watched)
+    monkeypatch.setattr("bochner.nystroem.landmarks._KMEANS_WORK", 3.5 * 1500 * 300 * 4)
+    left = {
+        rule: NystroemFeatures(300, landmarks=rule, random_state=0).fit(X).residual(X).mean()
+        for rule in ("random", "kmeans")
+    }
+    assert steps == [("random", 3)]
+    assert left["kmeans"] < 0.9 * left["random"]

@@ -234,10 +234,6 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         columns = np.where(y[:, None] == self.classes_, 1.0, -1.0)
         return columns[:, 1:] if len(self.classes_) == 2 else columns
 
-    @property
-    def _loss(self) -> Any:
-        return self.loss
-
     def _head(self, C: float) -> RidgeClassifier:
         return RidgeClassifier(C)
 

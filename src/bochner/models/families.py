@@ -120,10 +120,10 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
         return [_given(features)]
     if features == "auto":
         return [
-            _of_kernel(k, name, features, exact=True)
+            _of_kernel(k, name, kind, exact=True)
             for k, name in named
-            for features in (FourierFeatures, NystroemFeatures)
-            if features is NystroemFeatures or isinstance(k, Gaussian)
+            for kind in (FourierFeatures, NystroemFeatures)
+            if kind is NystroemFeatures or isinstance(k, Gaussian)
         ]
     method = find_method(features)
     if method.make is FourierFeatures:

@@ -44,7 +44,6 @@ class KernelModel(CheckedRows):
 
     _task: ClassVar[Task]
     _learned: ClassVar[str] = "pipeline_"
-    _loss: Any = SQUARES  # to choose
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -161,7 +160,7 @@ class KernelModel(CheckedRows):
             scalings=SCALINGS if self.scaling == "auto" else (self.scaling,),
             metric=self.metric,
             penalty=None if self.penalty == "auto" else float(self.penalty),
-            loss=self._loss,
+            loss=getattr(self, "loss", SQUARES),  # a parameter of classifiers
             seed=seed,
             keep_sums=len(y) <= search_rows(X),
             deadline=begun + budget,

@@ -72,9 +72,9 @@ class NystroemFeatures(FeatureMap):
         See :class:`FourierFeatures`.
     landmarks : {"random", "kmeans", "leverage", "all"} or array of shape (m, n_features), \
             default="random"
-        Rows at random, centroids of k-means, rows drawn by how little others stand for them
-        (ridge leverage), all rows, or points of your own. The number of the last two replaces
-        `n_components`.
+        Rows at random, centroids of k-means (many of them after few steps), rows drawn by how
+        little others stand for them (ridge leverage), all rows, or points of your own. The number
+        of the last two replaces `n_components`.
     orthogonal : bool, default=True
         Whether kernel values are multiplied by `R`. False leaves them as they are: the columns
         :math:`k(x, Z)` that the coefficients of a kernel expansion are for. Ridge heads of this
