@@ -28,7 +28,8 @@ def test_plan(wine):
         "MarginHarmonicFeatures with 200 columns would take a search for each, in 13 dimensions; "
         "the most is 64",
         *(
-            f"{method} with 200 columns needs as many training rows, there are 134"
+            f"{method} with 200 columns needs as many training rows, there are 100 besides "
+            "those held out to choose settings by"
             for method in (
                 "LandmarkSimilarities",
                 "LandmarkSimilarities, plain",

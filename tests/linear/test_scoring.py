@@ -71,3 +71,22 @@ def test_noise_is_that_of_other_rows(name, rng):
     samples = rng.integers(n, size=(400, n))
     spread = np.std([measure.score(y[rows], predictions[rows]) for rows in samples])
     assert measure.noise(y, predictions) == pytest.approx(spread, rel=0.25)
+
+
+@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy"])
+def test_no_constant_decision_has_skill_and_no_error_has_all_of_it(name, squares):
+    y, classes, measure = np.array([0, 0, 0, 1]), np.array([0, 1]), MEASURES[name]
+    constants = [
+        measure.judge(y, np.full(4, c), classes, squares=squares) for c in np.linspace(-2, 2, 41)
+    ]
+    skills = [measure.skill(judged, y, classes, squares=squares) for judged in constants]
+    assert max(skills) == pytest.approx(0, abs=1e-12)
+    assert measure.skill(0.0, y, classes, squares=squares) == 1
+
+
+def test_skill_of_more_classes_and_of_numbers():
+    y = np.array([0, 0, 1, 2])
+    assert MEASURES["accuracy"].skill(0.75, y, np.arange(3)) == pytest.approx(0.5)
+    assert MEASURES["R2"].skill(0.25, np.array([1.0, 2.0, 4.0]), None) == pytest.approx(0.25)
+    assert MEASURES["accuracy"].skill(1.0, np.zeros(4), np.arange(3)) == 0  # nothing to know

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bochner.linear.base import LinearHead
 
 PATIENCE = 2  # penalties in a row that do worse than an earlier one: the path ends
+_SAYS_NOTHING = 0.02  # of the way from a constant to no error: too little to stop at
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def choose_penalty(
     """The penalty of the path that is best on held-out rows; of equally good ones the strongest.
 
     The path, by default the head's own, ends when `patience` penalties in a row did worse than the
-    best so far; None goes to the end.
+    best so far, once that is better than a constant: up to there penalties may be so strong that
+    only noise is fitted. None goes to the end.
     """
     best: tuple[int, float, Any] | None = None
     scores: list[float] = []
@@ -62,8 +64,10 @@ def choose_penalty(
             best, worse = (position, judged, fitted), 0
         else:
             worse += judged < best[1]
-        if worse == patience:
-            break
+        if patience is not None and worse >= patience:
+            skill = measure.skill(best[1], held_y, classes, squares=head.squares)
+            if skill > _SAYS_NOTHING:
+                break
     assert best is not None, "the path has no penalty"
     position, judged, fitted = best
     score = measure.score(held_y, to_numpy(fitted.predict(held_features)))

@@ -72,6 +72,27 @@ class Measure:
         losses = np.maximum(0, 1 - decisions * signs) ** (2 if squares else 1)
         return -_class_mean(y, losses) if self.balanced else -float(np.mean(losses))
 
+    def skill(
+        self,
+        judged: float,
+        y: NDArray[Any],
+        classes: NDArray[Any] | None,
+        *,
+        squares: bool = False,
+    ) -> float:
+        """How far something judged is on the way from the best constant, 0, to no error, 1."""
+        perfect = self.score(y, y)
+        if classes is None:
+            constant = self.score(y, np.full(np.shape(y), np.mean(y, axis=0)))
+        elif len(classes) > 2:
+            labels, counts = np.unique(y, return_counts=True)
+            constant = self.score(y, np.full(len(y), labels[counts.argmax()]))
+        else:
+            mean = 0.0 if self.balanced else float(np.mean(np.where(y == classes[1], 1.0, -1.0)))
+            same = np.full(len(y), mean if squares else np.sign(mean))
+            perfect, constant = 0.0, self.judge(y, same, classes, squares=squares)
+        return (judged - constant) / (perfect - constant) if perfect > constant else 0.0
+
 
 def _class_mean(y: NDArray[Any], values: NDArray[Any], weights: Any = None) -> float:
     """The mean over the classes of their own means."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ def hold_out(
     size = fraction if n_held is None else n_held
     kept, held = train_test_split(rows, test_size=size, random_state=seed, stratify=stratify)
     return kept, held
+
+
+def count_kept(n_rows: int) -> int:
+    """How many rows :func:`hold_out` leaves to fit on."""
+    return n_rows - math.ceil(HELD_OUT * n_rows)
 
 
 def _can_stratify(y: NDArray[Any], fraction: float) -> bool:

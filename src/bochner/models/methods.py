@@ -16,6 +16,7 @@ from bochner.fourier.features import FourierFeatures
 from bochner.fourier.landmarks import SMALLEST_POOL, LandmarkSimilarities
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.images.single_layer import make_network, one_layer
+from bochner.linear.splits import count_kept
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
@@ -59,9 +60,13 @@ def _exact_limit(width: int | None, rows: Rows) -> Reason:
 
 
 def _row_limit(name: str, width: int | None, rows: Rows) -> Reason:
-    if width is None or width <= rows.n_rows:
+    learned_from = count_kept(rows.n_rows)
+    if width is None or width <= learned_from:
         return None
-    return f"{name} with {width} columns needs as many training rows, there are {rows.n_rows}"
+    return (
+        f"{name} with {width} columns needs as many training rows, there are {learned_from} "
+        "besides those held out to choose settings by"
+    )
 
 
 def _landmark_limit(width: int | None, rows: Rows) -> Reason:

@@ -235,6 +235,7 @@ def choose_map(
     *,
     max_rows: int | None = None,
     folds: int = 1,
+    settle: Callable[[Any], dict[str, Any]] = lambda feature_map: {},
 ) -> tuple[Any, FittedModel]:
     """The candidate map and the penalty that are best on held-out rows, fitted on all rows.
 
@@ -255,6 +256,9 @@ def choose_map(
         is then chosen again with all.
     folds : int, default=1
         With more than one every row is held out once, and scores are averaged: for few rows.
+    settle : callable, default: nothing
+        From the map that the penalty was chosen with to the settings it found for itself, which
+        the one of all rows takes over: what it would find again need not suit the penalty.
 
     Returns
     -------
@@ -279,15 +283,15 @@ def choose_map(
     """
     if len(candidates) > 1 and max_rows is not None and len(y) > max_rows:
         split = hold_out(y, seed, classes=measure.classes, max_rows=max_rows)
-        name, _, _ = _best_candidate(candidates, X, y, head, measure, [split])
+        name, *_ = _best_candidate(candidates, X, y, head, measure, [split])
         candidates = {name: candidates[name]}
     splits = [hold_out(y, seed, classes=measure.classes)]
     if folds > 1:
         kind = StratifiedKFold if measure.classes else KFold
         splits = list(kind(folds, shuffle=True, random_state=seed).split(X, y))
-    name, position, score = _best_candidate(candidates, X, y, head, measure, splits)
+    name, position, score, judged = _best_candidate(candidates, X, y, head, measure, splits)
     start = time.perf_counter()
-    feature_map = candidates[name]().fit(X, y)
+    feature_map = candidates[name]().set_params(**settle(judged)).fit(X, y)
     seconds = time.perf_counter() - start
     settings = {"C": head.default_Cs(len(y))[position]}
     fitted = clone(head).set_params(**settings).fit(to_numpy(feature_map.transform(X)), y)
@@ -301,9 +305,9 @@ def _best_candidate(
     head: LinearHead,
     measure: Measure,
     splits: Sequence[Split],
-) -> tuple[Any, int, float]:
-    """Name, position in the path of penalties, and mean score over the splits."""
-    best: tuple[Any, int, float] | None = None
+) -> tuple[Any, int, float, Any]:
+    """Name, position in the path of penalties, mean score over the splits, and the last's map."""
+    best: tuple[Any, int, float, Any] | None = None
     patience = PATIENCE if len(splits) == 1 else None  # means need whole paths
     for name, make in candidates.items():
         paths = []
@@ -314,6 +318,6 @@ def _best_candidate(
         means = np.mean(paths, axis=0)
         position = int(np.argmax(means))
         if best is None or means[position] > best[2]:
-            best = name, position, float(means[position])
+            best = name, position, float(means[position]), feature_map
     assert best is not None, "there are no candidates"
     return best
