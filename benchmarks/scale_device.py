@@ -198,7 +198,7 @@ def run_program(device: str, n_rows: int = _PROGRAM_ROWS) -> None:
         data.mkdir()
         write_files(data, n_rows)
         quick = ["--kernel", "gaussian", "--scaling", "standard"]
-        for where in ("cpu", device):
+        for where in (device, "cpu"):
             on = ["--device", where, "--force"]
             _command(name, "fit", "data", "--target", "y", "--width", "1024", *quick, *on)
             _command(name, "predict", "model.skops", "data", *on)

@@ -30,6 +30,7 @@ from bochner.engine.places import to_numpy
 from bochner.linear.base import LinearHead
 from bochner.linear.penalty import PATIENCE
 from bochner.linear.scoring import Measure
+from bochner.linear.search import search_along
 from bochner.linear.splits import hold_out
 from bochner.models.folding import fold
 from bochner.models.method import Method
@@ -59,6 +60,7 @@ __all__ = [
 
 GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the scale rule
 CHOOSING_ROWS = 2500  # training rows that settings are chosen with; `C` with all
+_MANY = 2  # times as many: what few rows say of gamma is too small for all
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -211,6 +213,11 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
             settings.update(_found(trial, settings, lists))
             if trial.is_whole:
                 last.take_over(trial)
+            elif len(problem.y) >= _MANY * CHOOSING_ROWS and "gamma" in lists:
+                whole = SettingTrial(method, width, problem)
+                settings["gamma"] = _raised_gamma(whole, settings, lists["gamma"])
+                if not whole.is_narrower:
+                    last.maps.update(whole.maps)
         return last(settings)
 
 
@@ -223,6 +230,21 @@ def _found(
         best = search(trial, trial.cheaper(settings), lists).settings
         known[key] = {name: best[name] for name in lists}
     return known[key]
+
+
+def _raised_gamma(
+    trial: SettingTrial, settings: Mapping[str, Any], gammas: tuple[float, ...]
+) -> float:
+    """The gamma found with few rows, or a larger one: more rows bear a narrower kernel."""
+    known, key = trial.problem.found, (trial.method.name, trial.width, "raised")
+    if key not in known or not trial.is_narrower:
+        limited = trial.cheaper(settings)
+        larger = gammas[gammas.index(settings["gamma"]) :]
+        best = search_along(
+            larger, larger[0], lambda gamma: trial({**limited, "gamma": gamma}).judged
+        )
+        known[key] = {"gamma": best}
+    return float(known[key]["gamma"])
 
 
 def choose_map(
