@@ -7,6 +7,9 @@ import sys
 
 def main() -> None:
     """Run the command line; say what to install where its packages are missing."""
+    from bochner.cli.deferred import defer
+
+    defer()
     try:
         from bochner.cli.app import app
     except ModuleNotFoundError as error:

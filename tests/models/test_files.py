@@ -783,10 +783,3 @@ def test_a_machine_alone_is_no_model(written):
     written.write_bytes(rebuilt(contents))
     with pytest.raises(ModelFileError, match="no pipeline"):
         load_model(written)
-
-
-def test_reading_does_not_import_libraries_of_arrays(monkeypatch):
-    monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    with files._without_libraries_of_arrays(), pytest.raises(ImportError):
-        import cupy  # noqa: F401
-    assert "cupy" not in sys.modules

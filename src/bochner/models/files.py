@@ -11,11 +11,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import sys
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +23,13 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
 import bochner
+from bochner.models.archive import small_skops, whole_skops
 from bochner.models.schema import Schema
 from bochner.models.trust import check_contents, foreign_types, trusted_types
 from bochner.records.files import WriteError, writing_whole
 
 FORMAT = 2  # 1: heads of scikit-learn, and maps under other names
 
-_ARRAY_LIBRARIES = ("cupy", "dask", "jax", "torch")
 _SEAL = b"bochner sha256 "
 
 
@@ -118,7 +116,7 @@ def save_model(
     >>> bool((model.pipeline.predict(X) == pipeline.predict(X)).all()), model.task
     (True, 'classification')
     """
-    io_ = _skops()
+    io_ = _skops(whole_skops)
     if not isinstance(pipeline, Pipeline):
         raise ModelFileError(f"a model is a Pipeline of scikit-learn, got {_type_name(pipeline)}")
     versions = {"bochner": bochner.__version__, "scikit-learn": sklearn.__version__}
@@ -173,7 +171,6 @@ def load_model(path: str | Path) -> Model:
     ...
     bochner.models.files.ModelFileError: missing.skops cannot be read: No such file or directory
     """
-    io_ = _skops()
     path = Path(path)
     try:
         data = path.read_bytes()
@@ -182,10 +179,9 @@ def load_model(path: str | Path) -> Model:
     tree, sealed = _open(path, data)
     _check_format(path, tree)
     try:
-        found = io_.get_untrusted_types(data=data)
+        io_, foreign = _reader(data)
     except Exception as error:  # whatever a forged tree makes of skops
         raise ModelFileError(f"{path} is not a skops file: {_line(error)}") from error
-    foreign = foreign_types(found)
     if foreign:
         raise ModelFileError(
             f"{path} was not loaded, for it holds types that are not trusted: {', '.join(foreign)}"
@@ -206,29 +202,21 @@ def load_model(path: str | Path) -> Model:
     return Model(pipeline, schema, details)
 
 
-@contextmanager
-def _without_libraries_of_arrays() -> Iterator[None]:
-    """Libraries that are not imported yet are not there meanwhile.
-
-    skops looks through all of scikit-learn once, and with it through scikit-learn's adapters of
-    these: most of the start of a program that only reads a model.
-    """
-    absent = [name for name in _ARRAY_LIBRARIES if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+def _skops(import_it: Callable[[], Any]) -> Any:
     try:
-        yield
-    finally:
-        for name in absent:
-            del sys.modules[name]
-
-
-def _skops() -> Any:
-    try:
-        with _without_libraries_of_arrays():
-            import skops.io
+        return import_it()
     except ModuleNotFoundError as error:
         raise ModelFileError("model files need skops: pip install 'bochner[cli]'") from error
-    return skops.io
+
+
+def _reader(data: bytes) -> tuple[Any, list[str]]:
+    """What reads the file, and the types in it that are not trusted."""
+    io_ = _skops(small_skops)
+    foreign = foreign_types(io_.get_untrusted_types(data=data))
+    if foreign:  # perhaps other estimators of scikit-learn
+        io_ = _skops(whole_skops)
+        foreign = foreign_types(io_.get_untrusted_types(data=data))
+    return io_, foreign
 
 
 def _open(path: Path, data: bytes) -> tuple[Any, bool]:

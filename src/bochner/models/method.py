@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Literal
 
 from bochner.models.preparation import make_preparation
@@ -33,6 +34,27 @@ def _always(width: int | None, rows: Rows) -> Reason:
 
 def _no_settings(*_: Any) -> dict[str, Any]:
     return {}
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What makes a map, by its full name: imported when it is asked for.
+
+    >>> Imported("sklearn.kernel_approximation.RBFSampler")(n_components=10)
+    RBFSampler(n_components=10)
+    """
+
+    path: str
+
+    @property
+    def maker(self) -> Callable[..., Any]:
+        """The class or the function itself."""
+        module, _, name = self.path.rpartition(".")
+        found: Callable[..., Any] = getattr(import_module(module), name)
+        return found
+
+    def __call__(self, **parameters: Any) -> Any:
+        return self.maker(**parameters)
 
 
 @dataclass(frozen=True)

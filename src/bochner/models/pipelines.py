@@ -8,10 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.svm import SVC
 
 from bochner.engine.places import dense
 from bochner.engine.summaries import variance
@@ -69,6 +67,9 @@ def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: boo
     gamma : float
         Of the Gaussian kernel.
     """
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.svm import SVC
+
     C = DEFAULT_C if C is None else C
     if task == "regression":
         ridge = KernelRidge(alpha=1 / (2 * C), kernel="rbf", gamma=gamma)
