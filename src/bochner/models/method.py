@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
+from bochner.fourier.bandwidth import DEFAULT_GAMMA
 from bochner.models.preparation import make_preparation
 
 Task = Literal["classification", "regression"]
@@ -192,7 +193,7 @@ class Method:
         *,
         width: int | None,
         task: str,
-        gamma: float | str = "scale",
+        gamma: float | str = DEFAULT_GAMMA,
         image_shape: tuple[int, int, int] | None = None,
         random_state: int = 0,
         **settings: Any,
