@@ -403,10 +403,24 @@ def modules_after(statement):
 
 
 def test_no_heavy_package_is_imported_before_it_is_used():
-    ours = modules_after("import bochner") - modules_after("import sklearn.kernel_approximation")
+    used = "import bochner; [getattr(bochner, name) for name in bochner.__all__]"
+    ours = modules_after(used) - modules_after("import sklearn.kernel_approximation")
     packages = {name.partition(".")[0] for name in ours}
     heavy = {"numba", "torch", "dask", "typer", "rich", "pandas", "array_api_compat", "matplotlib"}
     assert not packages & heavy
+
+
+def test_the_package_alone_imports_nothing():
+    assert not {"numpy", "sklearn"} & modules_after("import bochner")
+
+
+def test_public_names_and_modules_are_attributes():
+    assert all(getattr(bochner, name).__name__ == name for name in bochner.__all__)
+    assert set(bochner.__all__) <= set(dir(bochner))
+    assert bochner.kernels.KERNELS
+    for name in ("NoSuchMap", "_hidden"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(bochner, name)
 
 
 def test_plain_install_is_enough():

@@ -39,6 +39,7 @@ class CheckedRows(BaseEstimator):
     """Base of what looks at rows: dense, sparse, on a device, or on a cluster."""
 
     _learned: ClassVar[str] = "n_features_in_"  # what an estimator has when it is fitted
+    n_jobs: int | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,11 +100,14 @@ class CheckedRows(BaseEstimator):
         validate_data(self, named, reset=reset, skip_check_array=True)
         return X
 
+    def _n_threads(self) -> int | None:
+        """`n_jobs` as the engine takes it: None is what BLAS may use."""
+        return None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows):
     """Base of the feature maps."""
 
-    n_jobs: int | None
     memory_budget: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -147,10 +151,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows)
     def _engine_options(self) -> dict[str, Any]:
         """`n_jobs` and `memory_budget` as the engine takes them."""
         return {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
-
-    def _n_threads(self) -> int | None:
-        """`n_jobs` as the engine takes it: None is what BLAS may use."""
-        return None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
 
 class SupervisedFeatureMap(FeatureMap):

@@ -3,9 +3,15 @@
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
+from sklearn.datasets import make_classification
 
 pytest.importorskip("typer", reason="the program's packages are not installed")
+
+from bochner.models.files import save_model
+from bochner.models.pipelines import make_model
+from bochner.models.schema import Schema
 
 
 def bochner(*arguments):
@@ -38,6 +44,52 @@ def test_help_is_light():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert result.stdout.splitlines()[-1] == "[]", result.stdout + result.stderr
+
+
+HEAVY = (
+    "numba",
+    "torch",
+    "dask",
+    "plotly",
+    "matplotlib",
+    "bochner.images",
+    "bochner.margin",
+    "bochner.mercer",
+    "bochner.models.tuner",
+    "bochner.compare",
+    "bochner.papers",
+    "bochner.report",
+)
+
+
+def test_predicting_is_light(tmp_path):
+    """A thousand rows wait for nothing that they do not need: neither libraries nor compilers."""
+    pytest.importorskip("skops")
+    X, y = make_classification(1040, 4, n_redundant=0, random_state=0)
+    rows = pd.DataFrame(X, columns=list("abcd"))
+    rows[40:].to_csv(tmp_path / "new.csv", index=False)
+    for name, method in (("one", "FourierFeatures"), ("two", "NystroemFeatures, exponential")):
+        model = make_model(method, rows[:40], y[:40], "classification", width=20)
+        model.fit(rows[:40], y[:40])
+        save_model(model, tmp_path / f"{name}.skops", schema=Schema.of(rows))
+    code = (
+        "import sys\n"
+        "from bochner.__main__ import main\n"
+        "for name in ('one', 'two'):\n"
+        "    sys.argv = ['bochner', 'predict', name + '.skops', 'new.csv', '--output', name]\n"
+        "    try:\n        main()\n    except SystemExit as end:\n        assert not end.code\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert result.stdout.splitlines()[-1:] == ["[]"], result.stdout + result.stderr
+    assert len((tmp_path / "two").read_text().splitlines()) == 1001
 
 
 def test_version():

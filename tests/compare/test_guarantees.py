@@ -9,6 +9,7 @@ import pytest
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
 from bochner import MercerFeatures, PosteriorFourierFeatures
+from bochner.compare import guarantees
 from bochner.compare.document import summarise
 from bochner.compare.guarantees import (
     DELTA,
@@ -93,12 +94,18 @@ def test_the_alignment_bound_is_of_rows_that_did_not_scale_it(rows, monkeypatch)
 
     monkeypatch.setattr(kind, "fit", fit)
     monkeypatch.setattr(kind, "bound", bound)
+
+    def rule(X):
+        seen["others"] = len(X)
+        return 0.5
+
+    monkeypatch.setattr(guarantees, "gamma_by_rule", rule)
     chosen = evidence(X, y, scale=0.8, gammas=GAMMAS)
     found = guarantee_of("alignment loss", fitted, chosen)
     assert seen["n"] == 300
     assert seen["mean"] > 1e-4  # not centred by these rows
     assert seen["n_settings"] == len(GAMMAS)
-    assert seen["gamma"] == pytest.approx(0.5)  # the scale rule of two standardised columns, once
+    assert (seen["gamma"], seen["others"]) == (0.5, 100)  # the rule of the others, once
     assert found.value < 0.5
     assert "300 rows, with columns scaled by 100 others" in found.statement
     given = guarantee_of("alignment loss", fitted, evidence(X, y))

@@ -3,7 +3,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bochner.engine.threads import default_threads, ordered_map
+from bochner.engine.threads import default_threads, limited_threads, ordered_map
 
 
 def blas_threads():
@@ -19,6 +19,17 @@ def test_blas_is_limited_inside_and_restored_outside():
     before = blas_threads()
     inside = list(ordered_map(lambda _: blas_threads(), range(4), 2))
     assert inside == [{1}] * 4
+    assert blas_threads() == before
+
+
+def test_threads_are_limited_and_restored():
+    before = blas_threads()
+    with limited_threads(3):
+        assert (blas_threads(), default_threads()) == ({3}, 3)
+        assert list(ordered_map(lambda _: blas_threads(), range(2), 2)) == [{1}] * 2
+        assert blas_threads() == {3}
+        with limited_threads(None):
+            assert default_threads() == 3
     assert blas_threads() == before
 
 

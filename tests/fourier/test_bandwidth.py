@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import pdist
 
 from bochner.fourier.bandwidth import median_distance, resolve_kernel
 from bochner.kernels import Gaussian
@@ -48,6 +49,16 @@ def test_variance_of_many_batches_far_from_zero(rng):
 def test_duplicates_do_not_make_the_median_zero():
     X = np.repeat([[0.0], [2.0]], 50, axis=0)
     assert median_distance(X, "euclidean", np.random.RandomState(0)) == 2.0
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_repeated_rows_are_not_apart(container, rng):
+    """The rounding of products made some of them distances, in places of their own."""
+    X = rng.normal(size=(40, 3))
+    rows = np.repeat(X, rng.integers(1, 9, size=40), axis=0)
+    expected = pdist(rows)
+    found = median_distance(container(rows), "euclidean", np.random.RandomState(0))
+    assert found == pytest.approx(np.median(expected[expected > 0]), rel=1e-12)
 
 
 @pytest.mark.parametrize("rule", ["scale", "median"])

@@ -163,7 +163,10 @@ def test_dask_dataframe_keeps_its_names():
 
 class TestParts:
     @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "dask"])
-    @pytest.mark.parametrize("parameters", [{}, {"gamma": 0.3}, {"kernel": "laplacian"}])
+    @pytest.mark.parametrize(
+        "parameters",
+        [{"gamma": "scale"}, {"gamma": 0.3}, {"gamma": "scale", "kernel": "laplacian"}],
+    )
     def test_they_give_what_all_rows_give(self, parameters, place, rng):
         X = rng.normal(size=(90, 3)) * np.linspace(1, 9, 90)[:, None]  # the parts differ
         for seed in (0, np.random.RandomState(0)):
@@ -176,10 +179,17 @@ class TestParts:
         parts.set_params(random_state=0).fit(X[:20]).partial_fit(X)
         np.testing.assert_allclose(parts.frequencies_, expected.frequencies_, rtol=1e-12)
 
-    def test_there_are_none_for_a_median(self, rng):
-        features = FourierFeatures(gamma="median")
-        assert not hasattr(features, "partial_fit")
-        assert hasattr(FourierFeatures(), "partial_fit")
+    @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "dask"])
+    def test_a_median_is_that_of_the_first(self, place, rng):
+        X = rng.normal(size=(90, 3)) * np.linspace(1, 9, 90)[:, None]
+        expected = FourierFeatures(n_components=6, gamma="median", random_state=0).fit(X[:30])
+        parts = FourierFeatures(n_components=6, gamma="median", random_state=0)
+        for part in (X[:30], X[30:]):
+            parts.partial_fit(PLACES[place](part))
+        np.testing.assert_allclose(parts.frequencies_, expected.frequencies_, rtol=1e-12)
+        after_one = FourierFeatures(n_components=6, gamma="median", random_state=0)
+        after_one.partial_fit(PLACES[place](X[40:41])).partial_fit(PLACES[place](X[:30]))
+        np.testing.assert_allclose(after_one.frequencies_, expected.frequencies_, rtol=1e-12)
 
     def test_other_columns_are_refused(self, rng):
         features = FourierFeatures(n_components=4).partial_fit(rng.normal(size=(9, 3)))

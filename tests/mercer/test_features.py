@@ -182,6 +182,14 @@ class TestPartialFit:
         gamma = parts.kernel_.gamma
         assert parts.partial_fit(X[20:] * 10).kernel_.gamma == gamma
 
+    def test_the_median_of_one_row_is_none(self, rng):
+        X = rng.normal(size=(30, 2)) * [3, 1]
+        parts = MercerFeatures(n_components=8)
+        with pytest.raises(ValueError, match="the rows do not vary"):
+            parts.partial_fit(X[:1])
+        expected = MercerFeatures(n_components=8).fit(X[1:]).kernel_.gamma
+        assert parts.partial_fit(X[1:]).kernel_.gamma == pytest.approx(expected)
+
     def test_fit_forgets(self, rng):
         X = rng.normal(size=(40, 2)) * [3, 1]
         again = MercerFeatures(n_components=8).partial_fit(X * 7).fit(X)
@@ -196,10 +204,10 @@ class TestPartialFit:
     def test_one_row_first(self, rng):
         """An error, as with fit; but the row counts."""
         X = rng.normal(size=(30, 2)) * [3, 1]
-        parts = MercerFeatures(n_components=8)
+        parts = MercerFeatures(n_components=8, gamma="scale")
         with pytest.raises(ValueError, match="n_components=8, but the rows do not vary"):
             parts.partial_fit(X[:1])
-        whole = MercerFeatures(n_components=8).fit(X)
+        whole = MercerFeatures(n_components=8, gamma="scale").fit(X)
         result = parts.partial_fit(X[1:]).transform(X)
         np.testing.assert_allclose(result, whole.transform(X), atol=1e-12)
 

@@ -17,6 +17,7 @@ from bochner import (
     MercerFeatures,
     NystroemFeatures,
 )
+from bochner.engine.threads import default_threads
 from bochner.kernels import Exponential, Matern
 from bochner.linear import RidgeRegressor
 from bochner.models import limits, tuner
@@ -387,3 +388,34 @@ class TestCertificate:
 def model_held(tuner, X):
     """The positions of the held-out rows."""
     return [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in tuner.held.X]
+
+
+class TestThreads:
+    """`n_jobs` is what all that is computed has, and changes nothing else."""
+
+    def test_they_reach_maps_and_metric_and_change_no_result(self, monkeypatch):
+        X, y = numbers(120)
+        seen = set()
+        settled = tuner.Tuner.judge
+        monkeypatch.setattr(
+            tuner.Tuner,
+            "judge",
+            lambda *args, **kwargs: seen.add(default_threads()) or settled(*args, **kwargs),
+        )
+        given = {"kernel": "gaussian", "metric": "diagonal", "scaling": "none", "random_state": 0}
+        models = [KernelRegressor(40, n_jobs=n, **given).fit(X, y) for n in (1, 2)]
+        for n_jobs, model in zip((1, 2), models, strict=True):
+            steps = model.pipeline_.named_steps
+            assert steps["map"].n_jobs == steps["metric"].n_jobs == n_jobs
+            again = model.trained_again(X, y).named_steps
+            assert again["map"].n_jobs == again["metric"].n_jobs == n_jobs
+        assert seen == {1, 2}
+        np.testing.assert_allclose(*(model.predict(X) for model in models), rtol=1e-8)
+
+    def test_a_map_of_ones_own_keeps_its_own(self):
+        X, y = numbers(100)
+        for own, n_jobs, expected in ((None, None, None), (None, 2, 2), (1, 2, 1)):
+            features = FourierFeatures(n_components=8, n_jobs=own)
+            given = {"scaling": "none", "metric": None, "random_state": 0}
+            model = KernelRegressor(features=features, n_jobs=n_jobs, **given)
+            assert model.fit(X, y).pipeline_.named_steps["map"].n_jobs == expected

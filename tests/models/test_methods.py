@@ -1,19 +1,23 @@
 """Whole models by the name of their method."""
 
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 
+import bochner
+from bochner.fourier.bandwidth import DEFAULT_GAMMA
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
 from bochner.models import methods
 from bochner.models.methods import METHODS, Rows, find_method
-from bochner.models.pipelines import make_head, make_model, scale_rule
+from bochner.models.pipelines import gamma_by_rule, make_head, make_model
 from bochner.models.preparation import PixelScaler, make_tree_preparation
 from tests.feature_map_case import PUBLIC_MAPS
 
@@ -132,14 +136,29 @@ def test_heads(task, n_classes, kind):
         make_head(task, n_classes, C=0).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_gamma_by_rule_is_scikit_learns(wine):
+@pytest.mark.parametrize("given", [{}, {"gamma": "median"}, {"gamma": "scale"}])
+def test_gamma_by_rule(wine, given):
     X, y = wine
-    model = make_model("Nystroem", X, y, "classification", width=20)
+    model = make_model("Nystroem", X, y, "classification", width=20, **given)
     Z = clone(model.named_steps["prepare"]).fit_transform(X)
-    expected = 1 / (Z.shape[1] * Z.var())
+    expected = 1 / (2 * np.median(pdist(Z)) ** 2)
+    if given == {"gamma": "scale"}:
+        expected = 1 / (Z.shape[1] * Z.var())
     assert model.named_steps["map"].gamma == pytest.approx(expected)
-    assert scale_rule(sparse.csr_matrix(Z)) == pytest.approx(expected)
-    assert scale_rule(np.ones((3, 2))) == 1.0
+    assert gamma_by_rule(sparse.csr_matrix(Z), *given.values()) == pytest.approx(expected)
+    assert gamma_by_rule(np.ones((3, 2)), *given.values()) == 1.0
+
+
+def test_one_rule_for_all_maps():
+    """A map that is given no gamma, and one that the program makes, have the same."""
+    made = {name: getattr(bochner, name) for name in bochner.__all__}
+    rules = {
+        name: signature(map_class).parameters["gamma"].default
+        for name, map_class in made.items()
+        if "gamma" in signature(map_class).parameters
+    }
+    assert len(rules) == 6
+    assert {*rules.values(), signature(make_model).parameters["gamma"].default} == {DEFAULT_GAMMA}
 
 
 def test_exact_regression_is_kernel_ridge_of_centred_numbers(rng):
@@ -162,7 +181,7 @@ def test_mistakes(wine):
         find_method("Fourier")
     with pytest.raises(ValueError, match="width must be a whole number"):
         make_model("RBFSampler", X, y, "classification", width=None)
-    with pytest.raises(ValueError, match="gamma must be a number or 'scale', got 'wide'"):
+    with pytest.raises(ValueError, match=r"gamma must be a number or one of .*, got 'wide'"):
         make_model("RBFSampler", X, y, "classification", gamma="wide")
     with pytest.raises(ValueError, match="task must be one of"):
         make_model("RBFSampler", X, y, "ranking")

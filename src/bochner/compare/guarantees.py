@@ -25,7 +25,7 @@ from bochner.guarantees import (
     residual_bound,
     residuals,
 )
-from bochner.models.pipelines import scale_rule
+from bochner.models.pipelines import gamma_by_rule
 from bochner.models.preparation import make_preparation
 
 DELTA = 0.05
@@ -136,7 +136,7 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
     if evidence.gammas:
         factors = np.array(evidence.gammas)
         nearest = np.abs(np.log(gamma / evidence.scale / factors)).argmin()
-        gamma = factors[nearest] * scale_rule(prepare.transform(X_others))
+        gamma = factors[nearest] * gamma_by_rule(prepare.transform(X_others))
     again = clone(feature_map).set_params(gamma=float(gamma))
     again.fit(evidence.place(prepare.transform(X_rows)), y[rows])
     found: Guarantee = again.bound(DELTA, n_settings=len(evidence.gammas) or 1)

@@ -23,7 +23,7 @@ from bochner.engine import features, fourier_sums, kernel_rows
 from bochner.kernels import Gaussian
 from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.methods import METHODS
-from bochner.models.pipelines import scale_rule
+from bochner.models.pipelines import gamma_by_rule
 from bochner.models.preparation import make_preparation, prepared_names
 from bochner.models.selection import GAMMAS, FittedModel, Problem, learn, learn_whole
 from bochner.records.cells import Cell, Result
@@ -154,7 +154,7 @@ class Measurer:
             self.setup.table.y,
             problem.task,
             problem.seed,
-            scale_rule(problem.X),
+            gamma_by_rule(problem.X),
             GAMMAS if problem.gamma is None else (),
             model.place,
             problem.image_shape,

@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from bochner.engine.jit import compiled
+from bochner.engine.uncompiled import QUADRANTS_32, QUADRANTS_64
 
 # Contraction to fused multiply-adds is wanted. Re-association is not: it would undo the
 # three-part reduction.
@@ -24,8 +25,6 @@ _FAST = {"contract", "nsz", "nnan", "ninf"}
 # Beyond this many quadrants the reduction loses bits, and a single-precision phase is itself
 # uncertain by more than 2e-4. Rows with such a phase are reported, and cpu.py computes them
 # again. Powers of two: then the "or" of all |k| of a row tells whether one of them is beyond.
-_QUADRANTS_32 = 2**12
-_QUADRANTS_64 = 2**20
 
 _ROWS_PER_PART = 64  # float32 terms added before the sum goes over to float64
 
@@ -112,7 +111,7 @@ def _wave_64(x):
 
 @compiled(inline="always")
 def _too_large(quadrants, phase):
-    return quadrants >= (_QUADRANTS_32 if phase.itemsize == 4 else _QUADRANTS_64)
+    return quadrants >= (QUADRANTS_32 if phase.itemsize == 4 else QUADRANTS_64)
 
 
 @compiled(fastmath=_FAST, inline="never")

@@ -23,6 +23,7 @@ from bochner.engine.pairs.host import kernel_rows as kernel_rows
 from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import Scratch, default_threads, for_each, ordered_map
+from bochner.engine.uncompiled import wave_loops
 
 Array = NDArray[Any]
 
@@ -127,7 +128,7 @@ class _Waves:
         self.n_frequencies = self.W.shape[1]
         self.scale = np.ascontiguousarray(np.broadcast_to(scale, self.n_frequencies), self.dtype)
         self.offset = None if offset is None else np.asarray(offset, self.dtype)
-        self.scratch = Scratch()
+        self.scratch, self._loops = Scratch(), wave_loops()
 
     def tasks(
         self, bytes_per_chunk: int, memory_budget: int, multiple: int = 16
@@ -196,12 +197,11 @@ class _Waves:
 
     def write(self, rows: slice, columns: slice, tile: _Tile) -> None:
         """Compute the cosines and sines of ``X[rows] W[:, columns]`` into `tile`."""
-        from bochner.engine.compiled import sincos_tile
-
         phases = self.phases(rows, columns)
         flags = self.scratch.array("flags", (len(phases),), np.dtype(np.bool_))
         scale = self.scale[columns]
-        sincos_tile(phases, scale, tile.array, tile.rows.start, tile.cosine, tile.sine, flags)
+        window = tile.array, tile.rows.start, tile.cosine, tile.sine
+        self._loops.sincos_tile(phases, scale, *window, flags)
 
         if flags.any():
             large = np.flatnonzero(flags)

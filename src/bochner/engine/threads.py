@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -38,6 +39,19 @@ def default_threads() -> int:
     """
     limits = [library.num_threads for library in _blas().lib_controllers]
     return min(limits, default=os.cpu_count() or 1)
+
+
+@contextmanager
+def limited_threads(n_threads: int | None) -> Iterator[None]:
+    """Within it BLAS, and all that has as many threads as BLAS may use, has `n_threads`.
+
+    None leaves it as it is.
+    """
+    if n_threads is None:
+        yield
+        return
+    with _blas().limit(limits=n_threads):
+        yield
 
 
 class _SingleThreadedBlas:

@@ -16,6 +16,7 @@ from bochner.kernels import SpectralKernel, StandardKernel, kernel_object
 from bochner.weights import copies
 
 GAMMA_RULES = ("scale", "median")
+DEFAULT_GAMMA = "median"  # of all maps and of the program: see docs/fourier.md
 MOST = 2**31 - 1  # of anything that is counted: more would not fit in any memory
 
 # What the parameters accept that maps over frequencies share. Names of kernels are looked up when
@@ -28,6 +29,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
 }
 _MEDIAN_ROWS = 1000
+_ROUNDING = 1e-14  # of squared distances from products, by which equal rows may seem apart
 
 
 def resolve_kernel(
@@ -83,11 +85,15 @@ def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
     """The median distance between distinct rows of a sample of at most 1000 rows; 0 if none."""
     from scipy.spatial.distance import squareform
     from sklearn.metrics import pairwise_distances
+    from sklearn.utils.extmath import row_norms
 
     if metric == "euclidean" and on_cuda(X):
         return median_distance_on_device(X, random_state)
-    rows = sample_rows(X, _MEDIAN_ROWS, random_state)
-    distances = pairwise_distances(rows.astype(np.float64), metric=metric)
+    rows = sample_rows(X, _MEDIAN_ROWS, random_state).astype(np.float64)
+    distances = pairwise_distances(rows, metric=metric)
+    if metric == "euclidean":
+        lengths = row_norms(rows, squared=True)
+        distances[distances**2 <= _ROUNDING * (lengths[:, None] + lengths)] = 0.0
     distances = squareform(distances, checks=False)  # those above the diagonal
     distances = distances[distances > 0]
     return float(np.median(distances)) if distances.size else 0.0
@@ -98,11 +104,12 @@ def median_distance_on_device(X: Any, random_state: RandomState) -> float:
     xp, index = namespace(X), choose_rows(X.shape[0], _MEDIAN_ROWS, random_state)
     rows = cast(rows_at(X, index), wide_dtype(X))
     squares = xp.sum(rows * rows, axis=1)
-    distances = squares[:, None] + squares[None, :] - 2 * (rows @ rows.T)
-    # Zero for a row with itself, and what rounding made negative; every other pair comes twice,
-    # which leaves the median.
-    itself = identity(len(index), rows, rows.dtype) > 0
-    distances = xp.where(itself, xp.zeros_like(distances), distances)
+    both = squares[:, None] + squares[None, :]
+    distances = both - 2 * (rows @ rows.T)
+    # Zero for a row with itself and for equal rows; every other pair comes twice, which leaves
+    # the median.
+    equal = (identity(len(index), rows, rows.dtype) > 0) | (distances <= _ROUNDING * both)
+    distances = xp.where(equal, xp.zeros_like(distances), distances)
     distances = xp.sort(xp.reshape(distances, (-1,)))
     count = int(xp.sum(cast(distances > 0, xp.int64)))
     if count == 0:

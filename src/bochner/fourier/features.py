@@ -11,21 +11,20 @@ from numpy.random import RandomState
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from bochner import engine
 from bochner.base import FeatureMap, n_pairs
 from bochner.engine.places import float_dtype
 from bochner.engine.summaries import entry_moments, merge_moments
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel, scale_gamma
+from bochner.fourier.bandwidth import (
+    DEFAULT_GAMMA,
+    MOST,
+    SHARED_CONSTRAINTS,
+    resolve_kernel,
+    scale_gamma,
+)
 from bochner.fourier.sampling import SAMPLINGS, Sampling, draw_frequencies
 from bochner.kernels import SpectralKernel, kernel_object
-
-
-def _sees_parts(features: FourierFeatures) -> bool:
-    if features.gamma == "median":
-        raise AttributeError("gamma='median' needs all rows at once: use fit, or 'scale'.")
-    return True
 
 
 class FourierFeatures(FeatureMap):
@@ -52,7 +51,7 @@ class FourierFeatures(FeatureMap):
             default="gaussian"
         The kernel; ``"rbf"`` is another name of the Gaussian. Objects are those of
         :mod:`bochner.kernels`, or your own with ``sample(n, d, random_state)`` and ``__call__``.
-    gamma : float, "scale" or "median", default="scale"
+    gamma : float, "scale" or "median", default="median"
         As in ``exp(-gamma |x - y|^2)``. ``"scale"`` is ``1 / (n_features * X.var())``,
         ``"median"`` makes the median distance between rows the length scale. See
         :func:`bochner.fourier.bandwidth.resolve_kernel`. Not used by a kernel object that
@@ -134,7 +133,7 @@ class FourierFeatures(FeatureMap):
         *,
         n_components: int = 100,
         kernel: str | SpectralKernel = "gaussian",
-        gamma: float | str = "scale",
+        gamma: float | str = DEFAULT_GAMMA,
         sampling: Sampling = "auto",
         paired: bool = True,
         n_jobs: int | None = None,
@@ -169,14 +168,14 @@ class FourierFeatures(FeatureMap):
         X = self._validate_rows(X, reset=True)
         return self._draw(X, self.gamma, check_random_state(self.random_state))
 
-    @available_if(_sees_parts)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Draw the frequencies for rows like `X` and those of earlier calls together.
 
-        The variance of all entries is a sum over rows: parts give what `fit` on all rows gives.
-        A call of `fit` forgets them. There is no such method with ``gamma="median"``, which needs
-        all rows at once.
+        A call of `fit` forgets them. With a number for `gamma`, and with ``"scale"``, for the
+        variance of all entries is a sum over rows, parts give what `fit` on all rows gives.
+        ``"median"`` looks at the rows of the first call with more than one: later ones change
+        nothing.
 
         Parameters
         ----------
@@ -188,6 +187,8 @@ class FourierFeatures(FeatureMap):
         """
         parts = self.__dict__.get("_parts")
         X = self._validate_rows(X, reset=parts is None)
+        if parts is not None and self.gamma == "median" and parts[0][0] > X.shape[1]:
+            return self
         moments = entry_moments(X)
         if parts is None:  # what is drawn is the same after every part
             parts = moments, deepcopy(check_random_state(self.random_state))

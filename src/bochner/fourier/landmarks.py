@@ -19,7 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from bochner import engine
 from bochner.base import SupervisedFeatureMap
 from bochner.engine.places import largest_squared
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, check_honest, resolve_kernel
+from bochner.fourier.bandwidth import (
+    DEFAULT_GAMMA,
+    MOST,
+    SHARED_CONSTRAINTS,
+    check_honest,
+    resolve_kernel,
+)
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.own_sets import OwnSets
 from bochner.fourier.placement import Landmarks, given_landmarks, place_landmarks
@@ -163,7 +169,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         n_frequencies: int | Literal["auto"] = "auto",
         target: TargetKind = "auto",
         kernel: str | SpectralKernel = "gaussian",
-        gamma: float | str = "scale",
+        gamma: float | str = DEFAULT_GAMMA,
         n_jobs: int | None = None,
         memory_budget: int | None = None,
         random_state: Any = None,

@@ -21,7 +21,7 @@ from bochner.engine.places import float_dtype
 from bochner.engine.rowwise import with_known_lengths
 from bochner.engine.summaries import take_part
 from bochner.fourier.alignment import AlignmentSums, label_sums
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import DEFAULT_GAMMA, MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.drawn_posterior import SETS, DrawnPosterior, looks_once
 from bochner.fourier.langevin import sample_frequencies
@@ -195,7 +195,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         criterion: Literal["centred", "alignment"] = "centred",
         target: TargetKind = "auto",
         kernel: str | SpectralKernel = "gaussian",
-        gamma: float | str = "scale",
+        gamma: float | str = DEFAULT_GAMMA,
         n_jobs: int | None = None,
         memory_budget: int | None = None,
         random_state: Any = None,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.kernel_approximation import Nystroem, RBFSampler
 
 from bochner.guarantees.checks import check_count, check_delta
 from bochner.guarantees.kernel_error import (
@@ -169,6 +168,8 @@ def _approximation(
 
 
 def _nests(feature_map: Any) -> bool:
+    from sklearn.kernel_approximation import Nystroem
+
     if isinstance(feature_map, Nystroem):
         return True
     return hasattr(feature_map, "residual") and not getattr(feature_map, "normalize", False)
@@ -176,6 +177,8 @@ def _nests(feature_map: Any) -> bool:
 
 def _largest_error(feature_map: Any) -> float | None:
     """Of a value of a kernel in [-1, 1], by the length of the features; None if unknown."""
+    from sklearn.kernel_approximation import RBFSampler
+
     longest = getattr(feature_map, "squared_norm_limit", None)
     if isinstance(feature_map, RBFSampler):
         longest = 2.0  # single cosines with an offset

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from bochner import engine
 from bochner.base import n_pairs
 from bochner.engine.summaries import take_part
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import DEFAULT_GAMMA, MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import Gaussian
 from bochner.margin.learning import LearnedFrequencies
 from bochner.margin.subspace import directions_of_rows
@@ -210,7 +210,7 @@ class MarginFourierFeatures(LearnedFrequencies):
         rows_per_round: int | None = _ROWS_OF_A_ROUND,
         max_rows: int | None = 200_000,
         target: TargetKind = "auto",
-        gamma: float | str = "median",
+        gamma: float | str = DEFAULT_GAMMA,
         stop: int | Literal["auto"] | None = "auto",
         polish_steps: int = 0,
         warm_start: bool = False,

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from bochner.base import FeatureMap
 from bochner.engine.places import dense, largest_squared
 from bochner.engine.summaries import sample_rows
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import DEFAULT_GAMMA, MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import SpectralKernel, StandardKernel
 from bochner.mercer.densities import DENSITIES, Density, fit_density, kernel_for
 from bochner.mercer.evaluate import plan_features, plan_residuals
@@ -75,7 +75,7 @@ class MercerFeatures(FeatureMap):
             default="gaussian"
         Others than the Gaussian with ``density="marginals"`` only, where a Matern kernel is the
         product of one-dimensional ones.
-    gamma : float, "scale" or "median", default="scale"
+    gamma : float, "scale" or "median", default="median"
         As in ``exp(-gamma |x - y|^2)``. ``"scale"`` is ``1 / (n_features * X.var())``,
         ``"median"`` makes the median distance between rows the length scale.
     density : {"gaussian", "mixture", "weighted-mixture", "marginals"}, default="gaussian"
@@ -213,7 +213,7 @@ class MercerFeatures(FeatureMap):
         *,
         n_components: int = 100,
         kernel: str | SpectralKernel = "gaussian",
-        gamma: float | str = "scale",
+        gamma: float | str = DEFAULT_GAMMA,
         density: Density = "gaussian",
         n_mixture: int = 8,
         rerank: bool = False,
@@ -265,7 +265,8 @@ class MercerFeatures(FeatureMap):
         """Take more rows into account; what `fit` on all rows gives, up to rounding.
 
         Not with `rerank`, which has to see all rows at once. ``gamma="median"`` looks at the
-        rows of the first call only. A call costs an eigendecomposition: prefer large batches.
+        rows of the first call only, or of the first in which they vary. A call costs an
+        eigendecomposition: prefer large batches.
 
         Parameters
         ----------
@@ -283,7 +284,7 @@ class MercerFeatures(FeatureMap):
         self._check_columns()
         random_state = check_random_state(self.random_state)
         self._moments = moments(X) if first else self._moments.merge(moments(X))
-        if first or self.gamma != "median":
+        if first or self.gamma != "median" or not hasattr(self, "_plan"):
             self.kernel_ = self._resolve_kernel(X, random_state)
         return self._choose_features(X, random_state)
 

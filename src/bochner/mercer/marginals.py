@@ -31,6 +31,7 @@ from bochner.kernels import StandardKernel
 
 Float = NDArray[np.float64]
 
+_LARGE = 0.9  # of the largest
 _SMALLEST_COST = 1e-12  # equal eigenvalues still cost something, as the search wants
 _TIED = 1e-10  # eigenvalues closer than this part of the largest count as equal
 _TINY = 1e-200
@@ -98,7 +99,7 @@ def eigenfunctions(
 
 
 def _positive_first(values: Float, vectors: Float, start: Float) -> Float:
-    """The eigenvectors with a positive first one, as Perron and Frobenius promise it.
+    """The eigenvectors with signs, and with a positive first one (Perron and Frobenius).
 
     Parts of an axis too far apart to be coupled in float64 make equal eigenvalues with any
     basis of eigenvectors. The projection of a positive vector is positive in all of the parts.
@@ -108,6 +109,11 @@ def _positive_first(values: Float, vectors: Float, start: Float) -> Float:
         inside = start @ vectors[:, :tied]
         basis, _ = np.linalg.qr(np.column_stack([inside, np.eye(tied)]))
         vectors = np.hstack([vectors[:, :tied] @ basis, vectors[:, tied:]])
+    # The signs of the others are nobody's choice: positive at the last of their large entries, of
+    # which functions that are odd about their middle have two.
+    sizes = np.abs(vectors)
+    last = len(vectors) - 1 - np.argmax((sizes > _LARGE * sizes.max(axis=0))[::-1], axis=0)
+    vectors = vectors * np.where(vectors[last, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
     vectors[:, 0] = np.maximum(np.abs(vectors[:, 0]), _TINY)  # so that it has a logarithm
     return vectors
 

@@ -67,7 +67,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
     n_jobs : int, default=None
-        Not used: threads are those of BLAS.
+        CPU threads of `fit` and of predictions. None: as many as BLAS may use; -1: all.
     random_state : int, RandomState instance or None, default=None
         Decides which rows are held out, and the maps.
     verbose : int, default=0

@@ -126,9 +126,10 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
             if kind is NystroemFeatures or isinstance(k, Gaussian)
         ]
     method = find_method(features)
-    if method.make is FourierFeatures:
+    maker = getattr(method.make, "maker", method.make)
+    if maker is FourierFeatures:
         return [_of_kernel(k, name, FourierFeatures) for k, name in named[:2]]
-    if method.make is NystroemFeatures:
+    if maker is NystroemFeatures:
         return [_of_kernel(k, name, NystroemFeatures) for k, name in named]
     return [_of_method(method)]
 

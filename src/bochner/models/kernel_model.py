@@ -19,6 +19,7 @@ from bochner.base import CheckedRows
 from bochner.engine.places import is_dask, to_numpy
 from bochner.engine.rowwise import map_batches, map_rows
 from bochner.engine.summaries import rows_at
+from bochner.engine.threads import limited_threads
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.linear.splits import hold_out
@@ -100,6 +101,10 @@ class KernelModel(CheckedRows):
 
     def _fit(self, X: Any, y: NDArray[Any], weights: Float | None) -> Self:
         """Choose and fit for rows and targets that have been checked."""
+        with limited_threads(self._n_threads()):
+            return self._choose_and_fit(X, y, weights)
+
+    def _choose_and_fit(self, X: Any, y: NDArray[Any], weights: Float | None) -> Self:
         begun = time.perf_counter()
         if len(y) < FEWEST_ROWS:
             raise ValueError(
@@ -162,6 +167,7 @@ class KernelModel(CheckedRows):
             penalty=None if self.penalty == "auto" else float(self.penalty),
             loss=getattr(self, "loss", SQUARES),  # a parameter of classifiers
             seed=seed,
+            n_jobs=self.n_jobs,
             keep_sums=len(y) <= search_rows(X),
             deadline=begun + budget,
             report=self._report,
@@ -225,16 +231,17 @@ class KernelModel(CheckedRows):
     ) -> Pipeline:
         """Map and head of the penalty that was chosen, fitted to rows after fitted steps."""
         rows = X
-        for _, step in steps:
-            rows = step.transform(rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as in the search
-            feature_map.fit(rows, y)
-        if blocks is None:
-            head = self._fit_head(feature_map, rows, y, weights)
-        else:
-            features = Pipeline([*steps, ("map", feature_map)]).transform
-            head = self._head_of_blocks(blocks, features, y)
+        with limited_threads(self._n_threads()):
+            for _, step in steps:
+                rows = step.transform(rows)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # as in the search
+                feature_map.fit(rows, y)
+            if blocks is None:
+                head = self._fit_head(feature_map, rows, y, weights)
+            else:
+                features = Pipeline([*steps, ("map", feature_map)]).transform
+                head = self._head_of_blocks(blocks, features, y)
         return Pipeline([*steps, ("map", feature_map), ("head", head)])
 
     def _fit_head(self, feature_map: Any, X: Any, y: NDArray[Any], weights: Float | None) -> Any:
@@ -277,7 +284,8 @@ class KernelModel(CheckedRows):
             example = to_numpy(apply(np.zeros((1, X.shape[1]))))
             width = None if example.ndim == 1 else example.shape[1]
             return map_rows(_on_host, X, width, dtype=example.dtype, meta=example[:0], apply=apply)
-        return map_batches(apply, X, max(1, _BATCH // self.chosen_["n_components"]))
+        with limited_threads(self._n_threads()):
+            return map_batches(apply, X, max(1, _BATCH // self.chosen_["n_components"]))
 
 
 def _on_host(X: Any, apply: Any) -> NDArray[Any]:

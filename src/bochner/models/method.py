@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Literal
 
+from bochner.fourier.bandwidth import DEFAULT_GAMMA
 from bochner.models.preparation import make_preparation
 
 Task = Literal["classification", "regression"]
@@ -33,6 +35,27 @@ def _always(width: int | None, rows: Rows) -> Reason:
 
 def _no_settings(*_: Any) -> dict[str, Any]:
     return {}
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What makes a map, by its full name: imported when it is asked for.
+
+    >>> Imported("sklearn.kernel_approximation.RBFSampler")(n_components=10)
+    RBFSampler(n_components=10)
+    """
+
+    path: str
+
+    @property
+    def maker(self) -> Callable[..., Any]:
+        """The class or the function itself."""
+        module, _, name = self.path.rpartition(".")
+        found: Callable[..., Any] = getattr(import_module(module), name)
+        return found
+
+    def __call__(self, **parameters: Any) -> Any:
+        return self.maker(**parameters)
 
 
 @dataclass(frozen=True)
@@ -170,7 +193,7 @@ class Method:
         *,
         width: int | None,
         task: str,
-        gamma: float | str = "scale",
+        gamma: float | str = DEFAULT_GAMMA,
         image_shape: tuple[int, int, int] | None = None,
         random_state: int = 0,
         **settings: Any,

@@ -1,7 +1,8 @@
 """The registry of methods: the ways to make a model that the program offers.
 
 A new method is its file and one entry here. Nothing else in the package knows a method by its
-name: who needs to know something of one asks its entry.
+name: who needs to know something of one asks its entry. Maps are imported when one is made, so
+that a program that reads a model waits for the map in it alone.
 """
 
 from __future__ import annotations
@@ -10,19 +11,9 @@ import difflib
 from functools import partial
 from typing import Any
 
-from sklearn.kernel_approximation import Nystroem, RBFSampler
-
-from bochner.fourier.features import FourierFeatures
-from bochner.fourier.landmarks import SMALLEST_POOL, LandmarkSimilarities
-from bochner.fourier.posterior_features import PosteriorFourierFeatures
-from bochner.images.single_layer import make_network, one_layer
 from bochner.linear.splits import count_kept
-from bochner.margin.features import MarginFourierFeatures
-from bochner.margin.sphere.features import EXACT_DIMENSIONS, MarginHarmonicFeatures
-from bochner.mercer.features import MercerFeatures
-from bochner.models.method import TASKS, Method, Reason, Rows, Task
+from bochner.models.method import TASKS, Imported, Method, Reason, Rows, Task
 from bochner.models.preparation import make_preparation, make_tree_preparation
-from bochner.nystroem.features import NystroemFeatures
 from bochner.records.memory import memory_limit
 
 __all__ = ["METHODS", "TASKS", "Method", "Rows", "Task", "find_method"]
@@ -70,6 +61,8 @@ def _row_limit(name: str, width: int | None, rows: Rows) -> Reason:
 
 
 def _landmark_limit(width: int | None, rows: Rows) -> Reason:
+    from bochner.fourier.landmarks import SMALLEST_POOL
+
     if SMALLEST_POOL * rows.n_columns <= MAX_POOL_NUMBERS:
         return _row_limit("LandmarkSimilarities", width, rows)
     return (
@@ -79,6 +72,8 @@ def _landmark_limit(width: int | None, rows: Rows) -> Reason:
 
 
 def _zonal_limit(width: int | None, rows: Rows) -> Reason:
+    from bochner.margin.sphere.features import EXACT_DIMENSIONS
+
     if width is None or width <= MAX_ZONAL or rows.n_columns <= EXACT_DIMENSIONS:
         return None
     return (
@@ -97,6 +92,8 @@ def _covariance_limit(width: int | None, rows: Rows) -> Reason:
 
 
 def _grid_limit(width: int | None, rows: Rows) -> Reason:
+    from bochner.images.single_layer import one_layer
+
     assert width is not None
     assert rows.image_shape is not None
     try:
@@ -132,11 +129,15 @@ def _rounds_kept(feature_map: Any) -> dict[str, Any]:
 
 def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
     """Rows on the sphere have no length that a gamma could scale."""
+    from bochner.margin.sphere.features import MarginHarmonicFeatures
+
     return MarginHarmonicFeatures(**parameters)
 
 
 def _exponential(*, gamma: float | str, **parameters: Any) -> Any:
     """With a `gamma` of squared distances, as all methods are given it: a rule is its own."""
+    from bochner.nystroem.features import NystroemFeatures
+
     own = gamma if isinstance(gamma, str) else float(gamma) ** 0.5
     return NystroemFeatures(kernel="exponential", gamma=own, **parameters)
 
@@ -186,21 +187,29 @@ def _kernel_model_entry(name: str, task: str) -> Method:
     )
 
 
-_FOURIER_TYPES = ("bochner.fourier.features.FourierFeatures",)
+_FOURIER = Imported("bochner.fourier.features.FourierFeatures")
+_LANDMARKS = Imported("bochner.fourier.landmarks.LandmarkSimilarities")
+_MARGIN = Imported("bochner.margin.features.MarginFourierFeatures")
+_MERCER = Imported("bochner.mercer.features.MercerFeatures")
+_NETWORK = Imported("bochner.images.network.ConvolutionalKernelNetwork")
+_NYSTROEM = Imported("bochner.nystroem.features.NystroemFeatures")
+_POSTERIOR = Imported("bochner.fourier.posterior_features.PosteriorFourierFeatures")
+
+_FOURIER_TYPES = (_FOURIER.path,)
 _POSTERIOR_TYPES = (
     "bochner.fourier.alignment.AlignmentSums",
     "bochner.fourier.candidates.Candidates",
-    "bochner.fourier.posterior_features.PosteriorFourierFeatures",
+    _POSTERIOR.path,
 )
 _LANDMARK_TYPES = (
     "bochner.fourier.candidates.Candidates",
-    "bochner.fourier.landmarks.LandmarkSimilarities",
+    _LANDMARKS.path,
     "bochner.fourier.own_sets.OwnSets",
     "bochner.fourier.pool.Pool",
 )
 _MERCER_TYPES = (
     "bochner.kernels.ProductMatern",
-    "bochner.mercer.features.MercerFeatures",
+    _MERCER.path,
     "bochner.mercer.marginals.Marginal",
     "bochner.mercer.mixtures.Mixture",
     "bochner.mercer.moments.Moments",
@@ -209,13 +218,13 @@ _MERCER_TYPES = (
     "bochner.mercer.separable.SeparablePlan",
     "bochner.mercer.union.UnionPlan",
 )
-_NYSTROEM_TYPES = ("bochner.nystroem.features.NystroemFeatures",)
+_NYSTROEM_TYPES = (_NYSTROEM.path,)
 _NETWORK_TYPES = (
     "bochner.images.bumps.Bumps",
     "bochner.images.forward.FittedLayer",
     "bochner.images.layers.GradientLayer",
     "bochner.images.layers.PatchLayer",
-    "bochner.images.network.ConvolutionalKernelNetwork",
+    _NETWORK.path,
     "bochner.images.optimized.OptimizedMap",
     "bochner.images.patch_maps.PatchMap",
 )
@@ -264,7 +273,7 @@ METHODS: dict[str, Method] = {
         Method(
             "MarginFourierFeatures",
             "frequencies at the peaks of the labels' Fourier potential",
-            MarginFourierFeatures,
+            _MARGIN,
             cost=5,
             supervised=True,
             # It tries bands around gamma on held-out rows of its own.
@@ -273,7 +282,7 @@ METHODS: dict[str, Method] = {
             settle=_found_by_the_game,
             patterns="found",
             saved_types=(
-                "bochner.margin.features.MarginFourierFeatures",
+                _MARGIN.path,
                 "bochner.margin.trials.Setting",
             ),
         ),
@@ -292,7 +301,7 @@ METHODS: dict[str, Method] = {
         Method(
             "PosteriorFourierFeatures",
             "frequencies that together fit the labels, as many as help on held-out rows",
-            PosteriorFourierFeatures,
+            _POSTERIOR,
             cost=7,
             supervised=True,
             even=True,
@@ -307,7 +316,7 @@ METHODS: dict[str, Method] = {
         Method(
             "PosteriorFourierFeatures, kl",
             "random frequencies, drawn by how well each aligns with the labels",
-            partial(PosteriorFourierFeatures, draw="without_replacement"),
+            partial(_POSTERIOR, draw="without_replacement"),
             cost=7,
             supervised=True,
             grid={"beta": _BETAS},
@@ -320,7 +329,7 @@ METHODS: dict[str, Method] = {
         Method(
             "PosteriorFourierFeatures, chi2",
             "the same with a posterior within a chi-square ball",
-            partial(PosteriorFourierFeatures, divergence="chi2", draw="without_replacement"),
+            partial(_POSTERIOR, divergence="chi2", draw="without_replacement"),
             cost=7,
             supervised=True,
             grid={"rho": _RHOS},
@@ -334,7 +343,7 @@ METHODS: dict[str, Method] = {
         Method(
             "LandmarkSimilarities",
             "similarities to landmarks, a learned kernel for each",
-            LandmarkSimilarities,
+            _LANDMARKS,
             cost=6,
             supervised=True,
             settle=_strength_of_landmarks,
@@ -345,7 +354,7 @@ METHODS: dict[str, Method] = {
         Method(
             "LandmarkSimilarities, plain",
             "similarities to landmarks with the plain kernel",
-            partial(LandmarkSimilarities, posterior=None),
+            partial(_LANDMARKS, posterior=None),
             cost=6,
             supervised=True,
             main=False,
@@ -355,7 +364,7 @@ METHODS: dict[str, Method] = {
         Method(
             "MercerFeatures",
             "eigenfunctions of the kernel under the density of the rows",
-            MercerFeatures,
+            _MERCER,
             cost=4,
             limit=_covariance_limit,
             guarantee="kernel residual",
@@ -364,7 +373,7 @@ METHODS: dict[str, Method] = {
         Method(
             "NystroemFeatures",
             "the kernel's values at random rows, made orthogonal",
-            NystroemFeatures,
+            _NYSTROEM,
             cost=3,
             limit=partial(_row_limit, "NystroemFeatures"),
             guarantee="kernel residual",
@@ -382,7 +391,7 @@ METHODS: dict[str, Method] = {
         Method(
             "ConvolutionalKernelNetwork",
             "a kernel between the patches of images, pooled over a coarse grid",
-            make_network,
+            Imported("bochner.images.single_layer.make_network"),
             cost=8,
             grid={"quantile": _QUANTILES},
             uses_gamma=False,
@@ -395,7 +404,7 @@ METHODS: dict[str, Method] = {
         Method(
             "FourierFeatures",
             "random Fourier features, orthogonal frequencies",
-            FourierFeatures,
+            _FOURIER,
             cost=2,
             reference=True,
             even=True,
@@ -405,7 +414,7 @@ METHODS: dict[str, Method] = {
             Method(
                 f"FourierFeatures, {variant}",
                 summary,
-                partial(FourierFeatures, **options),
+                partial(_FOURIER, **options),
                 cost=2,
                 main=False,
                 even=options.get("paired", True),
@@ -416,14 +425,14 @@ METHODS: dict[str, Method] = {
         Method(
             "RBFSampler",
             "scikit-learn's random Fourier features",
-            RBFSampler,
+            Imported("sklearn.kernel_approximation.RBFSampler"),
             cost=1,
             baseline=True,
         ),
         Method(
             "Nystroem",
             "scikit-learn's Nystroem approximation",
-            Nystroem,
+            Imported("sklearn.kernel_approximation.Nystroem"),
             cost=3,
             baseline=True,
             limit=partial(_row_limit, "Nystroem"),

@@ -8,13 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.svm import SVC
 
 from bochner.engine.places import dense
-from bochner.engine.summaries import variance
+from bochner.fourier.bandwidth import DEFAULT_GAMMA, GAMMA_RULES, resolve_kernel
+from bochner.kernels import StandardKernel
 from bochner.linear.base import LinearHead
 from bochner.linear.heads import (
     RidgeClassifier,
@@ -69,6 +68,9 @@ def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: boo
     gamma : float
         Of the Gaussian kernel.
     """
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.svm import SVC
+
     C = DEFAULT_C if C is None else C
     if task == "regression":
         ridge = KernelRidge(alpha=1 / (2 * C), kernel="rbf", gamma=gamma)
@@ -106,7 +108,7 @@ def make_model(
     task: str,
     *,
     width: int | None = 256,
-    gamma: float | str = "scale",
+    gamma: float | str = DEFAULT_GAMMA,
     C: float | None = None,
     balanced: bool = False,
     random_state: int = 0,
@@ -123,16 +125,17 @@ def make_model(
     method : str
         A key of :data:`bochner.models.methods.METHODS`.
     X : DataFrame, array or sparse matrix of shape (n, d)
-        Rows, looked at to choose the preparation; with ``gamma="scale"`` also to know the scale
-        of what comes out of it.
+        Rows, looked at to choose the preparation; for a rule `gamma` also to know the scale of
+        what comes out of it.
     y : array of shape (n,)
         Labels, of which only the number of classes is looked at.
     task : {"classification", "regression"}
         What the labels are.
     width : int or None, default=256
         Number of columns of the map; not looked at by the exact kernel method.
-    gamma : float or "scale", default="scale"
-        As in ``exp(-gamma |x - y|^2)`` of prepared rows; ``"scale"`` is ``1 / (d var)`` of them.
+    gamma : float, "scale" or "median", default="median"
+        As in ``exp(-gamma |x - y|^2)`` of prepared rows; for the rules see
+        :class:`~bochner.FourierFeatures`.
     C : float or None, default=None
         Weight of the loss; None is 10.
     balanced : bool, default=False
@@ -158,8 +161,8 @@ def make_model(
     found = find_method(method)
     if task not in found.tasks:
         raise ValueError(f"task must be one of {', '.join(found.tasks)}, got {task!r}.")
-    if isinstance(gamma, str) and gamma != "scale":
-        raise ValueError(f"gamma must be a number or 'scale', got {gamma!r}.")
+    if isinstance(gamma, str) and gamma not in GAMMA_RULES:
+        raise ValueError(f"gamma must be a number or one of {GAMMA_RULES}, got {gamma!r}.")
     check_metric(found, metric)
     if found.whole is not None:
         return make_whole(
@@ -167,7 +170,9 @@ def make_model(
         )
     prepare = make_preparation(X, image_shape)
     if isinstance(gamma, str) and not found.images:
-        gamma = scale_rule(clone(prepare).fit_transform(X))  # a metric does not change it
+        gamma = gamma_by_rule(
+            clone(prepare).fit_transform(X), gamma
+        )  # a metric does not change it
     first: list[tuple[str, Any]] = [("prepare", prepare)]
     if metric is not None:
         first.append(("metric", make_metric(metric, task, random_state)))
@@ -217,7 +222,8 @@ def make_whole(
     return Pipeline([("prepare", method.prepare(X, image_shape)), ("map", rows), ("head", model)])
 
 
-def scale_rule(X: Any) -> float:
-    """``1 / (d var)`` of prepared rows, scikit-learn's ``gamma="scale"``; 1 for constant ones."""
-    spread = X.shape[1] * variance(X)
-    return float(1 / spread) if spread > 0 else 1.0
+def gamma_by_rule(X: Any, rule: str = DEFAULT_GAMMA) -> float:
+    """What a rule for `gamma` gives for prepared rows; 1 for constant ones."""
+    kernel = resolve_kernel("gaussian", rule, X, np.random.RandomState(0))
+    assert isinstance(kernel, StandardKernel)
+    return float(kernel.width)

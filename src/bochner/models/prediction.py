@@ -21,6 +21,7 @@ from bochner.data.formats.base import Piece, TableWriter
 from bochner.data.sources import check_one_format, find_source, left_out_note
 from bochner.data.tables import TableError, stream_file, stream_table
 from bochner.engine.rowwise import merge_tree
+from bochner.engine.uncompiled import few_rows
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.models.calibration import as_columns, probabilities
 from bochner.models.cluster import Cluster
@@ -30,6 +31,8 @@ from bochner.models.running_score import RunningScore, running_score
 from bochner.models.schema import SchemaError
 from bochner.models.streaming import expected_rows
 from bochner.records.files import writing_whole
+
+FEW_ROWS = 4000  # that are predicted before compiled loops are worth loading
 
 Extra = Literal["scores", "probabilities"] | None
 
@@ -85,7 +88,7 @@ class _Predictor:
         self.expected = expected_rows(model.schema, model.target, model.details.get("image_shape"))
         self.classes = list(getattr(model.pipeline, "classes_", ()))
         self.measure = _find_measure(model)
-        self._pipeline = BatchPredictor(model.pipeline, device)
+        self._pipeline, self._n_rows = BatchPredictor(model.pipeline, device), 0
         self._names, self._extra = _extra_columns(model, self._pipeline, extra)
 
     def run(self, pieces: Iterable[Piece], writer: TableWriter, notes: list[str]) -> _Outcome:
@@ -122,8 +125,10 @@ class _Predictor:
         outcome.notes.extend(note for note in notes if note not in outcome.notes)
         for name, count in self.model.schema.unseen(X).items():
             outcome.unseen[name] = outcome.unseen.get(name, 0) + count
-        predicted = self._pipeline.predict(X)
-        more = self._extra(X).T.tolist() if self._extra else []
+        self._n_rows += X.shape[0]
+        with few_rows(self._n_rows <= FEW_ROWS):
+            predicted = self._pipeline.predict(X)
+            more = self._extra(X).T.tolist() if self._extra else []
         columns = zip(["prediction", *self._names], [predicted.tolist(), *more], strict=True)
         writer.write(dict(columns))
         outcome.n_rows += len(predicted)

@@ -35,7 +35,7 @@ from bochner.linear.splits import hold_out
 from bochner.models.folding import fold
 from bochner.models.method import Method
 from bochner.models.methods import find_method
-from bochner.models.pipelines import check_metric, make_exact, make_whole, scale_rule
+from bochner.models.pipelines import check_metric, gamma_by_rule, make_exact, make_whole
 from bochner.models.problem import NO_METRIC, LearnedMetric, Problem
 from bochner.models.trials import (
     Chosen,
@@ -58,7 +58,7 @@ __all__ = [
     "learn_whole",
 ]
 
-GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the scale rule
+GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the rule
 CHOOSING_ROWS = 2500  # training rows that settings are chosen with; `C` with all
 _MANY = 2  # times as many: what few rows say of gamma is too small for all
 
@@ -195,7 +195,7 @@ def _quiet() -> Iterator[None]:
 def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
     """Settings and penalty that are best on held-out rows; arguments as for :func:`learn`."""
     check_metric(method, problem.metric)
-    base = scale_rule(problem.X) if problem.gamma is None else problem.gamma
+    base = gamma_by_rule(problem.X) if problem.gamma is None else problem.gamma
     settings: dict[str, Any] = {} if method.images else {"gamma": base}
     settings.update(method.start(problem.X.shape[1], width))
     lists: dict[str, tuple[float, ...]] = {}

@@ -81,6 +81,8 @@ class Tuner:
         ``"auto"``, or one of the losses.
     seed : int
         Of maps and metric.
+    n_jobs : int or None
+        Of maps, unless they say it themselves, and metric.
     keep_sums : bool
         Whether :meth:`with_held_rows` will be asked for, which needs the sums of finalists.
     deadline : float
@@ -102,6 +104,7 @@ class Tuner:
         penalty: float | None = None,
         loss: Loss | Literal["auto"] = "auto",
         seed: int = 0,
+        n_jobs: int | None = None,
         keep_sums: bool = True,
         deadline: float = float("inf"),
         report: Callable[[Tried], None] = lambda tried: None,
@@ -130,6 +133,7 @@ class Tuner:
         if not self.rows_are_dense:  # they keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
         self.seed, self.deadline, self.report = seed, deadline, report
+        self.n_jobs = n_jobs
         self._keep_sums = keep_sums
         self.tried: list[Tried] = []
         self._found: dict[tuple[Setting, int], Tried] = {}
@@ -334,6 +338,12 @@ class Tuner:
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
         """The unfitted map of a setting for so many rows."""
+        feature_map = self._open_map(setting, n_rows)
+        if feature_map.get_params(deep=False).get("n_jobs", self.n_jobs) is None:
+            feature_map.set_params(n_jobs=self.n_jobs)
+        return feature_map
+
+    def _open_map(self, setting: Setting, n_rows: int) -> Any:
         length = None
         if setting.bandwidth is not None:
             space = self._space(setting.scaling, setting.metric)
@@ -370,7 +380,11 @@ class Tuner:
         if self.mode is None or X.shape[0] < FEWEST_METRIC_ROWS or not self._in_time():
             return []
         metric = GradientMetric(
-            self.mode, n_frequencies=_METRIC, target=self.task, random_state=self.seed
+            self.mode,
+            n_frequencies=_METRIC,
+            target=self.task,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
         )
         self.metric = metric.fit(X, one_target(y))
         return [

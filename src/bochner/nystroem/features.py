@@ -28,7 +28,7 @@ from bochner.engine.places import (
     wide_dtype,
 )
 from bochner.engine.rowwise import map_batches, map_rows
-from bochner.fourier.bandwidth import MOST, SHARED_CONSTRAINTS, resolve_kernel
+from bochner.fourier.bandwidth import DEFAULT_GAMMA, MOST, SHARED_CONSTRAINTS, resolve_kernel
 from bochner.kernels import SpectralKernel
 from bochner.nystroem.landmarks import LANDMARKS, choose_landmarks, diagonal
 from bochner.nystroem.normalization import floor, normalize
@@ -68,7 +68,7 @@ class NystroemFeatures(FeatureMap):
             default="gaussian"
         The kernel; any positive semi-definite function of two sets of rows that gives the matrix
         of values will do. One without a profile in closed form is called on the host.
-    gamma : float, "scale" or "median", default="scale"
+    gamma : float, "scale" or "median", default="median"
         See :class:`FourierFeatures`.
     landmarks : {"random", "kmeans", "leverage", "all"} or array of shape (m, n_features), \
             default="random"
@@ -155,7 +155,7 @@ class NystroemFeatures(FeatureMap):
         n_components: int = 100,
         *,
         kernel: str | SpectralKernel = "gaussian",
-        gamma: float | str = "scale",
+        gamma: float | str = DEFAULT_GAMMA,
         landmarks: Any = "random",
         orthogonal: bool = True,
         n_jobs: int | None = None,

@@ -21,6 +21,7 @@ from bochner.engine.pairs.forms import Form, form_of
 from bochner.engine.places import by_rows, dense, float_dtype
 from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import Scratch, for_each
+from bochner.engine.uncompiled import pair_loops
 
 Array = NDArray[Any]
 
@@ -100,13 +101,11 @@ def _fill(form: Form, X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) ->
     if not form.radial:
         return _over_axes(form, X, Z, dtype, scratch)
     squares = (_sparse_squares if sparse.issparse(X) else _dense_squares)(X, Z, dtype, scratch)
-    numbers = [dtype.type(c) for c in (1, *form.inner, *form.outer)]
+    numbers, loops = [dtype.type(c) for c in (1, *form.inner, *form.outer)], pair_loops()
 
     def fill(rows: slice, out: Array) -> None:
-        from bochner.engine.pairs.compiled import radial_tile
-
         squares(rows, out)
-        radial_tile(out, *numbers)
+        loops.radial_tile(out, *numbers)
 
     return fill
 
@@ -117,17 +116,16 @@ def _dense_squares(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> 
     points = np.ascontiguousarray(Z - center, dtype)
     lengths = _squared_lengths(points)
     factor, near = np.ascontiguousarray(-2 * points.T), dtype.type(NEAR[dtype])
+    loops = pair_loops()
 
     def squares(rows: slice, out: Array) -> None:
-        from bochner.engine.pairs.compiled import exact_squares, squares_tile
-
         block = np.ascontiguousarray(X[rows] - center, dtype)
         length = _squared_lengths(block)
         flags = scratch.array("flags", (len(block),), np.dtype(np.bool_))
         np.matmul(block, factor, out=out)
-        squares_tile(out, length, lengths, near, flags)
+        loops.squares_tile(out, length, lengths, near, flags)
         if flags.any():
-            exact_squares(out, length, lengths, near, flags, block, points)
+            loops.exact_squares(out, length, lengths, near, flags, block, points)
 
     return squares
 
@@ -141,17 +139,15 @@ def _sparse_squares(X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> F
     wide = np.dtype(np.float64)
     product = _sparse_product(X, Z)
     row_lengths, lengths = _sparse_lengths(X), _sparse_lengths(Z)
-    near = NEAR[wide]
+    near, loops = NEAR[wide], pair_loops()
 
     def squares(rows: slice, out: Array) -> None:
-        from bochner.engine.pairs.compiled import squares_tile
-
         tile = out if dtype == wide else scratch.array("wide", out.shape, wide)
         product(rows, tile)
         tile *= -2
         length = row_lengths[rows]
         flags = scratch.array("flags", (len(tile),), np.dtype(np.bool_))
-        squares_tile(tile, length, lengths, near, flags)
+        loops.squares_tile(tile, length, lengths, near, flags)
         some = np.flatnonzero(flags)
         i, j = np.nonzero(tile[some] < near * (length[some, None] + lengths))
         for pairs in row_slices(len(i), max(1, _DENSE_ROWS // X.shape[1])):
