@@ -49,7 +49,8 @@ def test_the_cache_is_used_and_damaged_files_heal(tmp_path):
     assert run(tmp_path).stdout == "42\n"
     for ending in (".nbi", ".nbc"):
         assert_used()
-        assert (damaged := cached(tmp_path, ending))
+        damaged = cached(tmp_path, ending)
+        assert damaged
         for path in damaged:
             path.write_bytes(b"nonsense")
         assert run(tmp_path).stdout == "42\n"
