@@ -1,6 +1,8 @@
 # Every target makes .venv when it is missing, installs what it needs, and runs.
 PYTHON ?= python3
 BIN := .venv/bin
+# A worker, a core; and the many processes that tests start read the bytecode of the first one.
+TEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 .PHONY: demo test lint bench format docs note dist test-extras test-lowest clean
 
@@ -15,7 +17,7 @@ demo: .venv/stamp-cli
 	$(BIN)/bochner compare
 
 test: .venv/stamp-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile  # a worker, a core
+	$(TEST) $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: .venv/stamp-dev
 	$(BIN)/ruff check .
@@ -52,7 +54,7 @@ test-extras: .venv/stamp-dist
 test-lowest: .venv/stamp-dist
 	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python .venv-lowest
 	$(BIN)/python -m uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[dev]"
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto --dist loadfile
+	$(TEST) .venv-lowest/bin/python -m pytest -n auto --dist loadfile
 
 clean:
 	rm -rf docs/_build docs/auto_examples docs/api/generated

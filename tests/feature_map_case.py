@@ -7,6 +7,7 @@ that is true of all maps is tested here once.
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,6 +81,8 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "shrinkage": (0.1, None),
 }
 
+_FITTED: dict[tuple[Any, ...], Any] = {}
+
 
 class FeatureMapCase:
     """Subclass, name it Test..., and set :attr:`estimator`."""
@@ -102,8 +105,12 @@ class FeatureMapCase:
         return clone(self.estimator).set_params(**{"random_state": 0} | parameters)
 
     def fitted(self, dtype: Any = np.float64, **parameters: Any) -> tuple[Any, np.ndarray]:
+        """A map fitted to the rows, and these; the same fit is done once."""
         X, y = self.data(dtype)
-        return self.make(**parameters).fit(X, y), X
+        key = type(self), dtype, *sorted(parameters.items())
+        if key not in _FITTED:
+            _FITTED[key] = self.make(**parameters).fit(X, y)
+        return deepcopy(_FITTED[key]), X
 
     def test_n_components_is_the_number_of_columns(self):
         fitted, X = self.fitted()
@@ -163,19 +170,19 @@ class FeatureMapCase:
 
     def test_the_seed_decides(self):
         fitted, X = self.fitted()
-        again, _ = self.fitted()
+        again = self.make().fit(*self.data())
         other, _ = self.fitted(random_state=1)
         np.testing.assert_array_equal(fitted.transform(X), again.transform(X))
         assert np.abs(fitted.transform(X) - other.transform(X)).max() > 1e-3
 
     def test_global_seed_is_left_alone(self):
+        X, y = self.data()
         np.random.seed(0)
         before = np.random.get_state()[1].copy()
-        self.fitted(random_state=None)
-        self.fitted()
+        self.make(random_state=None).fit(X, y)
         # random_state=None may draw from the global generator, a number must not
         np.random.seed(0)
-        self.fitted(random_state=3)
+        self.make(random_state=3).fit(X, y)
         np.testing.assert_array_equal(np.random.get_state()[1], before)
 
     def test_parameters_set_after_fit_do_not_matter(self):
@@ -236,7 +243,8 @@ class FeatureMapCase:
                     np.testing.assert_array_equal(estimator.transform(X), expected)
 
     def test_clone_and_pickle(self):
-        fitted, X = self.fitted()
+        X, y = self.data()
+        fitted = self.make().fit(X, y)
         copy = clone(fitted)
         assert not hasattr(copy, "n_features_in_")
         assert copy.get_params().keys() == fitted.get_params().keys()
@@ -253,7 +261,7 @@ class FeatureMapCase:
         assert list(result.columns) == list(fitted.get_feature_names_out())
         assert result.index.equals(table.index)
         # a table is stored by column: the same products in another order
-        expected = self.make().fit(X, y).transform(X)
+        expected = self.fitted()[0].transform(X)
         if "table" in self.fit_agrees:
             np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
         with pytest.raises(ValueError, match="feature names"):
@@ -266,7 +274,7 @@ class FeatureMapCase:
         table = pd.DataFrame(X, columns=list("abcdef")).astype("Float64")
         parts = [table[:50], table[:0], table[50:]]
         lazy = dd.from_map(lambda part: part, parts, meta=table[:0])
-        expected = self.make().fit(X, y).transform(X)
+        expected = self.fitted()[0].transform(X)
         refitted = self.make().fit(lazy, y)
         assert list(refitted.feature_names_in_) == list("abcdef")
         result = on_host(refitted.transform(lazy))

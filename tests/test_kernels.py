@@ -45,12 +45,12 @@ def test_frequencies_reproduce_the_kernel_within_five_standard_errors(kernel, sa
     if sampling == "orthogonal" and not hasattr(kernel, "sample_norms"):
         pytest.skip("the frequencies of this kernel have no rotation-invariant law")
     random_state = np.random.RandomState(0)
-    d, blocks = 4, 400
+    d, blocks = 4, 100
     X, Y = random_state.normal(size=(2, 30, d))
     # Frequencies within a block depend on each other; the blocks do not.
     estimates = np.empty((blocks, len(X)))
     for b in range(blocks):
-        W = draw_frequencies(kernel, 256, d, sampling=sampling, random_state=random_state)
+        W = draw_frequencies(kernel, 1024, d, sampling=sampling, random_state=random_state)
         estimates[b] = np.cos((X - Y) @ W).mean(axis=1)
     exact = np.diagonal(kernel(X, Y))
     standard_error = estimates.std(axis=0, ddof=1) / np.sqrt(blocks)

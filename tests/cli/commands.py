@@ -1,5 +1,8 @@
 """Commands as a person gives them, run in this process, and the data they are given."""
 
+import functools
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
@@ -46,6 +49,17 @@ def fit(*arguments):
     result = run("fit", "train.csv", "--target", "buys", *small, *arguments)
     assert result.exit_code == 0, result.output
     return result
+
+
+def trained():
+    """Writes what `fit` does of these rows; it is trained once."""
+    Path("model.skops").write_bytes(_trained(Path("train.csv").read_bytes()))
+
+
+@functools.cache
+def _trained(rows):
+    fit()
+    return Path("model.skops").read_bytes()
 
 
 def refused(result, *words):

@@ -48,14 +48,14 @@ def cells_of(folder):
 
 
 def test_bundled_data(compare, tmp_path):
-    result = compare("wine", "--widths", "8,200", "--seeds", "2", "--jobs", "1")
+    result = compare("wine", "--widths", "8,140", "--seeds", "2", "--jobs", "1")
     assert result.exit_code == 0, result.stderr
     for expected in (
         "178 rows",
         "RBFSampler",
         "exact",
         "±",
-        "Left out: Nystroem with 200",
+        "Left out: Nystroem with 140",
         "Use ",
         "error rate on new rows, of the first split's model",
         "kernel residual ≤",
@@ -73,7 +73,7 @@ def test_bundled_data(compare, tmp_path):
     assert (folder / "page.html").stat().st_size < 1_000_000
 
 
-def test_without_and_with_a_metric(compare, tmp_path, quick_metric):
+def test_without_and_with_a_metric(compare, tmp_path):
     result = compare("iris", *FAST, "--metric", "diagonal", columns=80)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("  after a metric ") == 2

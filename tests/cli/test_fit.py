@@ -63,7 +63,7 @@ def test_mistakes_of_fit_are_one_line(here):
     assert not (here / "model.skops").exists()
 
 
-def test_a_metric_before_the_map(here, quick_metric):
+def test_a_metric_before_the_map(here):
     result = fit("--metric", "diagonal")
     assert "Metric: diagonal. Importances: " in result.stdout
     pipeline = load_model("model.skops").pipeline
@@ -97,7 +97,7 @@ def onnx_labels(onnxruntime):
 
 
 @pytest.mark.parametrize("metric", ["none", "full"])
-def test_onnx(here, metric, quick_metric):
+def test_onnx(here, metric):
     pytest.importorskip("skl2onnx", reason="the packages for ONNX are not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     fit("--onnx", "model.onnx", "--metric", metric)

@@ -15,7 +15,7 @@ pytest.importorskip("typer", reason="the program's packages are not installed")
 from bochner.data.formats import base
 from bochner.models import prediction
 from bochner.models.files import load_model
-from tests.cli.commands import FOURIER, fit, images, refused, run
+from tests.cli.commands import FOURIER, fit, images, refused, run, trained
 
 
 def test_round_trip_through_another_process(here):
@@ -76,7 +76,7 @@ def test_images_in_a_text_file(here):
 
 
 def test_columns_in_any_order_with_others_beside_them(here):
-    fit()
+    trained()
     run("predict", "model.skops", "new.csv", "--output", "one.csv")
     new = pd.read_csv("new.csv", dtype=str)
     new = new[["town", "owner", "age", "code"]].assign(colour="red")
@@ -93,7 +93,7 @@ def test_columns_in_any_order_with_others_beside_them(here):
 
 
 def test_large_files_are_read_in_pieces(here, monkeypatch):
-    fit()
+    trained()
     run("predict", "model.skops", "new.csv", "--output", "whole.csv", "--scores")
     heights = []
     arrange = load_model("model.skops").schema.arrange
@@ -114,7 +114,7 @@ def test_large_files_are_read_in_pieces(here, monkeypatch):
 
 
 def test_scores_and_probabilities(here):
-    fit()
+    trained()
     assert run("predict", "model.skops", "new.csv", "--probabilities").exit_code == 0
     found = pd.read_csv("predictions.csv")
     assert list(found.columns) == ["prediction", "probability_no", "probability_yes"]
@@ -175,7 +175,7 @@ def test_one_column(here):
 
 
 def test_mistakes_of_predict_are_one_line(here):
-    fit()
+    trained()
     new = pd.read_csv("new.csv")
     new.drop(columns="age").to_csv("lacks.csv", index=False)
     new.assign(age="old").to_csv("wrong.csv", index=False)
@@ -200,7 +200,7 @@ def test_mistakes_of_predict_are_one_line(here):
 
 
 def test_an_interruption_writes_nothing(here, monkeypatch):
-    fit()
+    trained()
 
     def interrupted(*arguments):
         raise KeyboardInterrupt
@@ -242,7 +242,7 @@ def test_help_says_what_excludes_what():
 
 
 def test_infinite_values_are_mentioned(here, monkeypatch):
-    fit()
+    trained()
     monkeypatch.setattr(base, "CHUNK", 10)
     people = pd.read_csv("new.csv")
     people.loc[[2, 30, 31], "age"] = [np.inf, -np.inf, np.inf]
@@ -253,7 +253,7 @@ def test_infinite_values_are_mentioned(here, monkeypatch):
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
 def test_standard_output(here, name):
     """Nothing but the predictions is there; all else is on stderr."""
-    fit()
+    trained()
     run("predict", "model.skops", "new.csv")
     arguments = [sys.executable, "-m", "bochner", "predict", "model.skops", "new.csv"]
     with open("all.csv", "wb") as file:
@@ -280,7 +280,7 @@ def test_class_names_like_formulas_are_read_back(here):
     people = pd.read_csv("train.csv")
     people["buys"] = people["buys"].map({"yes": "=1+1", "no": "\x1b[2Jno"})
     people.to_csv("train.csv", index=False)
-    fit()
+    trained()
     said = run("predict", "model.skops", "new.csv").stdout
     assert "The class '=1+1' is written as it is; a spreadsheet may take it for a form" in said
     found = set(pd.read_csv("predictions.csv")["prediction"])
@@ -291,7 +291,7 @@ def test_class_names_like_formulas_are_read_back(here):
 @pytest.fixture
 def parts(here):
     """new.csv in a folder of three files, and a model."""
-    fit()
+    trained()
     (here / "parts").mkdir()
     new = pd.read_csv("new.csv", dtype={"code": str})
     for i in range(3):

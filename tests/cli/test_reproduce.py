@@ -340,14 +340,13 @@ def test_widths(program, tiny, tmp_path):
     assert document["command"] == "bochner reproduce tiny --quick --widths '6, 8'"
 
 
-def test_a_real_study_in_a_process_of_its_own(tmp_path):
+def test_a_real_study_in_a_process_of_its_own(program, tmp_path):
     """Interrupted with a signal after the first cells, then finished by the same command."""
-    command = [sys.executable, "-m", "bochner", "reproduce", "letarte-figure4", "--seeds", "2"]
+    arguments = ("letarte-figure4", "--seeds", "2")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     cells = tmp_path / "bochner-results" / "letarte-figure4" / "cells.jsonl"
     process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
+        [sys.executable, "-m", "bochner", "reproduce", *arguments],
         env=environment,
         text=True,
         stdout=subprocess.PIPE,
@@ -364,9 +363,8 @@ def test_a_real_study_in_a_process_of_its_own(tmp_path):
     done = cells.read_text()
     assert done.endswith("\n")
 
-    finished = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
+    finished = program(*arguments)
+    assert finished.exit_code == 0, finished.output
     assert cells.read_text().startswith(done)
     assert len(Notebook(cells)) == 6
     assert finished.stderr.count("\n") == 6 - done.count("\n")

@@ -152,7 +152,7 @@ def test_conditions_that_do_not_hold_are_told(rows, change, reason):
     assert re.search(reason, found.reason)
 
 
-def test_a_metric_of_the_same_rows_voids_a_bound_of_a_fixed_kernel(rows, two, quick_metric):
+def test_a_metric_of_the_same_rows_voids_a_bound_of_a_fixed_kernel(rows, two):
     X, y = rows
     found = guarantee_of("alignment loss", posterior(X, y), evidence(X, y, metric=True))
     assert isinstance(found, NoGuarantee)

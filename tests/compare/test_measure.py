@@ -67,7 +67,7 @@ def test_what_is_measured_is_what_fit_writes(method, wine, two, numbers):
 
 
 @pytest.mark.parametrize("method", ["FourierFeatures", EXACT])
-def test_after_a_metric_it_is_what_fit_writes_too(method, two, numbers, quick_metric):
+def test_after_a_metric_it_is_what_fit_writes_too(method, two, numbers):
     for setup in (two, numbers):
         X, y, task = setup.table.X, setup.table.y, setup.table.task
         measurer = Measurer(dataclasses.replace(setup, metric="diagonal"))
@@ -86,7 +86,7 @@ def test_after_a_metric_it_is_what_fit_writes_too(method, two, numbers, quick_me
         np.testing.assert_array_equal(pipeline.predict(X[split.test]), model.predict(split.X_test))
 
 
-def test_a_metric_is_learned_once_for_all_methods(numbers, quick_metric, monkeypatch):
+def test_a_metric_is_learned_once_for_all_methods(numbers, monkeypatch):
     fits = []
     original = GradientMetric.fit
     monkeypatch.setattr(

@@ -65,12 +65,12 @@ def test_rows_of_unknown_number():
 
 
 def test_more_data_than_memory_and_a_worker_that_dies():
-    """Two workers of 1 GiB sum over 4 GiB of rows; one is killed half-way.
+    """Two workers of 1 GiB sum over 2.5 GiB of rows; one is killed half-way.
 
     Block b is a fixed block shifted by b * step, so that the exact answer is known:
     F(w) = F_0(w) sum_b exp(i b <w, step>).
     """
-    n_blocks, rows, d, N = 64, 2**18, 64, 4
+    n_blocks, rows, d, N = 40, 2**18, 64, 4
     rng = np.random.default_rng(0)
     W = rng.normal(size=(d, N)) / 8
     step = np.full(d, 0.01)
@@ -87,7 +87,7 @@ def test_more_data_than_memory_and_a_worker_that_dies():
         dtype=np.float32,
         meta=np.empty((0, 0), np.float32),
     )
-    assert X.nbytes == 4 * 2**30
+    assert X.nbytes == 2.5 * 2**30
 
     with two_workers(memory_limit="1GiB") as client:
         victim = next(iter(client.run(os.getpid).values()))

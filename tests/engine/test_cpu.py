@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from bochner import engine
-from bochner.engine import plain
+from bochner.engine import cpu, plain
 
 
 def large_problem(dtype=np.float32, n=9001, d=11, N=2500):
@@ -16,10 +16,21 @@ def large_problem(dtype=np.float32, n=9001, d=11, N=2500):
     return X, rng.normal(size=(d, N)).astype(dtype), rng.normal(size=(n, 2)).astype(dtype)
 
 
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Fewer rows and frequencies are then as many tasks, of as many tiles."""
+    for name, value in {"_TILE": 2**18, "_WIDEST": 512, "_CHUNK_WORK": 2**21}.items():
+        monkeypatch.setattr(cpu, name, value)
+
+
+SMALL = {"n": 3001, "N": 800}
+
+
+@pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
 def test_threads_do_not_change_a_bit(dtype, container):
-    X, W, A = large_problem(dtype)
+    X, W, A = large_problem(dtype, **SMALL)
     X = container(X)
     for operation in (
         lambda **o: engine.features(X, W, **o),
@@ -32,9 +43,9 @@ def test_threads_do_not_change_a_bit(dtype, container):
             np.testing.assert_array_equal(operation(n_threads=n_threads), alone)
 
 
-def test_many_tiles_agree_with_the_formula():
+def test_many_tiles_agree_with_the_formula(small_tiles):
     """Several tiles along rows and columns, with short ones at the ends."""
-    X, W, A = large_problem(np.float64)
+    X, W, A = large_problem(np.float64, **SMALL)
     np.testing.assert_allclose(
         engine.features(X, W), plain.features(X, W, W.shape[1] ** -0.5), rtol=0, atol=1e-14
     )
@@ -101,10 +112,10 @@ class TestOut:
             engine.features(X[:50], W[:, :30], out=out)
 
 
-def test_only_a_few_large_phases():
+def test_only_a_few_large_phases(small_tiles):
     """One row in float64 must not disturb its neighbours in the same tile."""
-    X, W, _ = large_problem()
-    X[4321] *= 1e5
+    X, W, _ = large_problem(**SMALL)
+    X[1321] *= 1e5
     expected = plain.features(X, W)
     np.testing.assert_allclose(engine.features(X, W, scale=1.0), expected, rtol=0, atol=1e-5)
 

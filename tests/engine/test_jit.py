@@ -8,7 +8,7 @@ import pytest
 
 from bochner.engine import jit
 
-# the module alone: ten new processes need not import the package
+# the module alone: eight new processes need not import the package
 LOOP = f"""
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -40,12 +40,21 @@ def cached(folder, ending):
     return list((folder / "cache").rglob(f"*{ending}"))
 
 
-def test_the_cache_is_used(tmp_path):
+def test_the_cache_is_used_and_damaged_files_heal(tmp_path):
+    def assert_used():
+        hits = run(tmp_path, after="print(double(21), sum(double.stats.cache_hits.values()))")
+        assert hits.stdout == "42 1\n"
+        assert not hits.stderr
+
     assert run(tmp_path).stdout == "42\n"
-    assert cached(tmp_path, ".nbc")
-    hits = run(tmp_path, after="double(21); print(sum(double.stats.cache_hits.values()))")
-    assert hits.stdout == "1\n"
-    assert not hits.stderr
+    for ending in (".nbi", ".nbc"):
+        assert_used()
+        damaged = cached(tmp_path, ending)
+        assert damaged
+        for path in damaged:
+            path.write_bytes(b"nonsense")
+        assert run(tmp_path).stdout == "42\n"
+    assert_used()
 
 
 NO_FOLDER = "import numba.core.caching as c; c.CacheImpl._locator_classes = []"
@@ -62,14 +71,3 @@ def test_without_a_cache_there_is_one_warning(trouble, tmp_path):
     said = run(tmp_path, trouble, "print(double(21), double(1.5))")
     assert said.stdout == "42 3.0\n"
     assert said.stderr.count("compiled code cannot be kept on disk") == 1
-
-
-@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
-def test_damaged_files_heal(ending, tmp_path):
-    run(tmp_path)
-    for path in cached(tmp_path, ending):
-        path.write_bytes(b"nonsense")
-    assert run(tmp_path).stdout == "42\n"
-    again = run(tmp_path)
-    assert again.stdout == "42\n"
-    assert not again.stderr

@@ -430,7 +430,9 @@ class TestBadInput:
 
 
 def test_sparse_rows_with_many_columns_are_not_made_dense():
-    X = sparse.random(300, 60_000, 0.001, format="csr", dtype=np.float32, random_state=0)
+    X = sparse.random(
+        300, 60_000, 0.001, format="csr", dtype=np.float32, random_state=np.random.default_rng(0)
+    )
     y = np.arange(300) % 2
     fitted = fit(X, y, n_candidates=400, gamma=1e-3)
     assert fitted.transform(X).shape == (300, 20)

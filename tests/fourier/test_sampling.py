@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bochner.fourier import sampling as drawing
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import Cauchy, Gaussian, Laplacian, Matern
 
@@ -18,6 +19,18 @@ def test_orthogonal_blocks(n, d):
         block = W[:, first : first + d]
         gram = block.T @ block
         np.testing.assert_allclose(gram - np.diag(np.diagonal(gram)), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d"), [(7, 1), (3, 8), (41, 4), (40, 4)])
+@pytest.mark.parametrize("at_once", [1, 50, 2**18])
+def test_orthogonal_matrices_are_drawn_one_after_the_other(n, d, at_once, monkeypatch):
+    monkeypatch.setattr(drawing, "_AT_ONCE", at_once)
+    kernel, random_state, blocks = Gaussian(gamma=0.5), np.random.RandomState(0), []
+    for first in range(0, n, d):
+        Q, R = np.linalg.qr(random_state.standard_normal((d, min(d, n - first))))
+        blocks.append(Q * np.sign(np.diagonal(R)))
+    expected = np.hstack(blocks) * kernel.sample_norms(n, d, random_state)
+    np.testing.assert_allclose(draw(kernel, n, d, "orthogonal"), expected, rtol=1e-12)
 
 
 def test_orthogonal_directions_are_uniform():

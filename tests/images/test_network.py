@@ -178,10 +178,10 @@ def peak_of(work):
 
 @pytest.mark.parametrize("name", ["mercer", "fourier", "nystroem", "optimized"])
 def test_memory_stays_within_the_budget(name):
-    budget = 2**24
+    budget = 2**23
     options = {"approximation": APPROXIMATIONS[name], "memory_budget": budget, "n_jobs": 2}
     layers = [PatchLayer(3, 16, 2), PatchLayer(2, 16, 4)]
-    few = np.random.default_rng(0).integers(0, 255, (300, 24, 24), dtype=np.uint8)
+    few = np.random.default_rng(0).integers(0, 255, (150, 24, 24), dtype=np.uint8)
     fitted = network(layers, **options).fit(few)  # compiles
     many = np.concatenate([few] * 5)
     again, peak = peak_of(lambda: network(layers, **options).fit(many))

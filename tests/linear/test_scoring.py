@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score
 
 from bochner.data.tables import read_table
 from bochner.linear.scoring import MEASURES, choose_measure
@@ -13,6 +14,16 @@ def test_balanced_scores():
     measure, classes = MEASURES["balanced-accuracy"], np.array([-1, 1])
     assert measure.score(y, np.sign(decisions)) == pytest.approx((2 / 3 + 1) / 2)
     assert measure.judge(y, decisions, classes) == pytest.approx(-(2 / 3 + 0.5) / 2)
+
+
+@pytest.mark.parametrize("labels", [np.arange(3), np.arange(3.0), np.array(["a", "b", "cc"])])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_accuracy_is_that_of_scikit_learn(labels, weighted, rng):
+    y, predictions = labels[rng.integers(3, size=(2, 50))]
+    weights = rng.random(50) if weighted else None
+    for target in (y, y.astype(object)):
+        found = MEASURES["accuracy"].score(target, predictions, weights)
+        assert found == accuracy_score(y, predictions, sample_weight=weights)
 
 
 def test_two_classes_are_judged_by_their_hinge():

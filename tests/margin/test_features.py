@@ -444,7 +444,7 @@ class TestRows:
         np.testing.assert_allclose(fitted.frequencies_, expected.frequencies_, atol=1e-6)
 
     def test_wide_sparse_rows_are_not_made_dense(self):
-        X = sparse.random(200, 200_000, density=1e-4, random_state=0, format="csr")
+        X = sparse.random(200, 200_000, 1e-4, format="csr", random_state=np.random.default_rng(0))
         X.data[:] = 1
         y = np.arange(200) % 2
         fitted = MarginFourierFeatures(**SMALL, **FIXED, n_directions=10).fit(X, y)

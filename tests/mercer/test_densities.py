@@ -27,7 +27,7 @@ class MixtureCase(FeatureMapCase):
 
     def test_the_seed_decides(self):
         fitted, X = self.fitted()
-        again, _ = self.fitted()
+        again = self.make().fit(*self.data())
         np.testing.assert_array_equal(fitted.transform(X), again.transform(X))
 
     # Of a table only to 1e-13: expectation maximisation and whitening magnify rounding.

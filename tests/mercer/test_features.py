@@ -264,7 +264,7 @@ class TestEdges:
 
     @pytest.mark.parametrize("density", ["gaussian", "mixture", "weighted-mixture"])
     def test_a_covariance_that_no_memory_holds(self, density):
-        X = sparse.random(50, 100_000, 0.001, format="csr", random_state=0)
+        X = sparse.random(50, 100_000, 0.001, format="csr", random_state=np.random.default_rng(0))
         with pytest.raises(ValueError, match="X has 100000 of them, at most 32768 are accepted"):
             MercerFeatures(density=density).fit(X)
         with pytest.raises(ValueError, match="at most 32768"):

@@ -171,7 +171,7 @@ def test_pipelines_of_the_program_predict_the_same(method, task, tmp_path):
 
 @pytest.mark.parametrize("width", [16, "auto"])
 @pytest.mark.parametrize("kernel", ["gaussian", "exponential"])
-def test_kernel_models_predict_the_same(kernel, width, tmp_path):
+def test_kernel_models_predict_the_same(kernel, width, tmp_path, quick_metric):
     for kind, y in ((bochner.KernelClassifier, LABELS), (bochner.KernelRegressor, X[:, 0])):
         pipeline = kind(width, kernel=kernel, metric="root", random_state=0).fit(X, y).pipeline_
         again = load_model(save_model(pipeline, tmp_path / "m.skops", schema=Schema.of(X)))

@@ -100,7 +100,7 @@ class TestChoices:
             (FourierFeatures(n_components=20, gamma=0.1), FourierFeatures),
         ],
     )
-    def test_other_maps(self, features, kind):
+    def test_other_maps(self, features, kind, quick_metric):
         X, y = classes()
         model = KernelClassifier(n_components=30, features=features, random_state=0).fit(X, y)
         assert isinstance(model.pipeline_["map"], kind)
@@ -134,7 +134,7 @@ class TestChoices:
             KernelClassifier(features="exact").fit(X, y)
 
     @pytest.mark.parametrize("width", [64, "auto"])
-    def test_nothing_is_tried_twice_nor_after_the_time(self, width):
+    def test_nothing_is_tried_twice_nor_after_the_time(self, width, quick_metric):
         X, y = classes()
         model = KernelClassifier(width, random_state=0).fit(X, y)
         keys = [
@@ -179,7 +179,7 @@ class TestChoices:
         with pytest.raises(ValueError, match="not positive semi-definite"):
             KernelRegressor(kernel=Negative(gamma=1.0), metric=None, random_state=0).fit(X, y)
 
-    def test_on_more_and_more_rows(self, monkeypatch):
+    def test_on_more_and_more_rows(self, quick_metric, monkeypatch):
         monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
         monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
         X, y = numbers(500)
@@ -214,6 +214,7 @@ def _places(model, X):
     return [int(np.flatnonzero((landmarks == row).all(axis=1))[0]) for row in rows]
 
 
+@pytest.mark.usefixtures("quick_metric")
 class TestTargets:
     def test_text_and_probabilities(self):
         X, y = load_iris(return_X_y=True)
@@ -290,6 +291,7 @@ class TestTargets:
             KernelRegressor().fit(np.eye(4), np.arange(4))
 
 
+@pytest.mark.usefixtures("quick_metric")
 @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "dask", "float32"])
 class TestPlaces:
     def place(self, name):
@@ -332,7 +334,7 @@ def test_all_rows_train(monkeypatch, place):
     np.testing.assert_allclose(model.pipeline_["head"].coef_, head.coef_, rtol=1e-6, atol=1e-6)
 
 
-def test_pickle_and_seeds():
+def test_pickle_and_seeds(quick_metric):
     X, y = classes(200)
     model = KernelClassifier(n_components=16, random_state=3).fit(X, y)
     again = clone(model).fit(X, y)

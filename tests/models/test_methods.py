@@ -35,7 +35,7 @@ def wine():
 
 
 @pytest.mark.parametrize("method", FOR_TABLES)
-def test_every_method_learns_classes(method, wine):
+def test_every_method_learns_classes(method, wine, quick_metric):
     X, y = wine
     if "classification" not in METHODS[method].tasks:
         return
@@ -46,7 +46,7 @@ def test_every_method_learns_classes(method, wine):
 
 
 @pytest.mark.parametrize("method", FOR_TABLES)
-def test_every_method_learns_numbers(method):
+def test_every_method_learns_numbers(method, quick_metric):
     X, y = load_diabetes(return_X_y=True)
     if "regression" not in METHODS[method].tasks:
         return
@@ -90,7 +90,7 @@ def test_settings_of_the_grid_are_parameters(name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_learns_images(method):
+def test_every_method_learns_images(method, quick_metric):
     X, y = load_digits(return_X_y=True)
     shape = (8, 8, 1)
     for labels, task, enough in (

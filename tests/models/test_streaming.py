@@ -58,7 +58,7 @@ def all_rows(folder, table):
 
 
 @pytest.mark.parametrize("target", ["buys", "income"])
-def test_the_kernel_model_of_all_rows(folder, target):
+def test_the_kernel_model_of_all_rows(folder, target, quick_metric):
     table = sample(folder, target)
     seen = []
     stream = RowStream.of(table, seen.append)
@@ -92,7 +92,7 @@ def test_the_squared_hinge_of_all_rows(folder):
     assert objective(head) <= (1 + 1e-4) * objective(exact)
 
 
-def test_balanced_classes_of_a_kernel_model(folder):
+def test_balanced_classes_of_a_kernel_model(folder, quick_metric):
     table = sample(folder, "buys")
     quick = {"kernel": "gaussian", "metric": None, "scaling": "standard"}
     trained = train_kernel_model(

@@ -38,7 +38,7 @@ def default_threads() -> int:
     our own region is open gets one thread instead of oversubscribing.
     """
     limits = [library.num_threads for library in _blas().lib_controllers]
-    return min(limits, default=os.cpu_count() or 1)
+    return min(limits) if limits else os.cpu_count() or 1
 
 
 @contextmanager

@@ -28,6 +28,8 @@ SAMPLINGS = ("auto", "iid", "orthogonal", "sobol", "halton")
 
 Float = NDArray[np.float64]
 
+_AT_ONCE = 2**18  # entries of orthogonal matrices
+
 
 def draw_frequencies(
     kernel: SpectralKernel,
@@ -70,12 +72,16 @@ def _require(kernel: Any, sampling: str, *methods: str) -> None:
 def _orthogonal(kernel: Any, n: int, d: int, random_state: RandomState) -> Float:
     """Columns of Haar-distributed orthogonal matrices, each with the length of its own draw."""
     _require(kernel, "orthogonal", "sample_norms")
-    W = np.empty((d, n))
-    for first in range(0, n, d):
+    W, first = np.empty((d, n)), 0
+    while first < n:
         width = min(d, n - first)
-        Q, R = np.linalg.qr(random_state.standard_normal((d, width)))
+        count = min(max(1, _AT_ONCE // d**2), (n - first) // width)
+        Q, R = np.linalg.qr(random_state.standard_normal((count, d, width)))
         # QR leaves the signs to the library; these make Q exactly uniform.
-        W[:, first : first + width] = Q * np.copysign(1.0, np.diagonal(R))
+        Q *= np.copysign(1.0, np.diagonal(R, axis1=1, axis2=2))[:, None]
+        last = first + count * width
+        W[:, first:last] = Q.transpose(1, 0, 2).reshape(d, -1)
+        first = last
     norms: Float = kernel.sample_norms(n, d, random_state)
     return W * norms
 

@@ -163,8 +163,8 @@ class MarginFourierFeatures(LearnedFrequencies):
     >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.pipeline import make_pipeline
     >>> from bochner import MarginFourierFeatures
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model = make_pipeline(MarginFourierFeatures(n_components=60, random_state=0),
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> model = make_pipeline(MarginFourierFeatures(n_components=40, random_state=0),
     ...                       RidgeClassifier(alpha=0.01))
     >>> bool(cross_val_score(model, X, y, cv=2).mean() > 0.9)
     True
@@ -308,10 +308,10 @@ class MarginFourierFeatures(LearnedFrequencies):
         --------
         >>> from sklearn.datasets import load_digits
         >>> from bochner import MarginFourierFeatures
-        >>> X, y = load_digits(return_X_y=True)
-        >>> half = MarginFourierFeatures(n_components=80, random_state=0).fit(X[::2], y[::2])
+        >>> X, y = load_digits(n_class=4, return_X_y=True)
+        >>> half = MarginFourierFeatures(n_components=40, random_state=0).fit(X[::2], y[::2])
         >>> half.refit(X, y).frequencies_.shape
-        (64, 40)
+        (64, 20)
         """
         check_is_fitted(self)
         setting = self.setting_

@@ -342,7 +342,14 @@ class TestRows:
         np.testing.assert_allclose(in_csr, unit, rtol=1e-13, atol=0)
 
     def test_sparse_rows_with_many_columns(self):
-        X = sparse.random(200, 20_000, 0.002, format="csr", dtype=np.float32, random_state=0)
+        X = sparse.random(
+            200,
+            20_000,
+            0.002,
+            format="csr",
+            dtype=np.float32,
+            random_state=np.random.default_rng(0),
+        )
         fitted = game(n_components=2, random_state=0)
         result = fitted.fit_transform(X, np.arange(200) % 2)
         assert result.dtype == np.float32
