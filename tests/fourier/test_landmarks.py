@@ -277,7 +277,9 @@ def test_sparse_rows_with_many_columns():
     X = sparse.random(
         60, 20_000, 0.002, format="csr", dtype=np.float32, random_state=np.random.default_rng(0)
     )
-    fitted = LandmarkSimilarities(n_components=4, landmarks="random", gamma=1e-2, random_state=0)
+    fitted = LandmarkSimilarities(
+        n_components=4, landmarks="random", n_frequencies=50, gamma=1e-2, random_state=0
+    )
     result = fitted.fit_transform(X, np.arange(60) % 2)
     assert result.shape == (60, 4)
     assert result.dtype == np.float32

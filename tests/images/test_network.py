@@ -1,5 +1,4 @@
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from bochner import ConvolutionalKernelNetwork, FourierFeatures
 from bochner.images.layers import ARCHITECTURES, GradientLayer, PatchLayer
 from bochner.images.optimized import OptimizedMap
 from tests.images import naive
+from tests.memory import peak_of
 from tests.places import PLACES, on_host
 
 APPROXIMATIONS = {
@@ -165,15 +165,6 @@ def test_memory_batches_and_threads_do_not_matter(name):
     np.testing.assert_allclose(large.transform(X[7:9]), large.transform(X)[7:9], atol=1e-12)
     two = small.transform(X)
     np.testing.assert_array_equal(two, small.set_params(n_jobs=1).transform(X))
-
-
-def peak_of(work):
-    tracemalloc.start()
-    try:
-        result = work()
-        return result, tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["mercer", "fourier", "nystroem", "optimized"])

@@ -15,6 +15,7 @@ from bochner.margin import search
 from bochner.margin.learning import history_of
 from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
+from tests.memory import peak_of
 from tests.places import PLACES, on_host
 
 SMALL = {"n_components": 8, "n_chains": 8, "n_steps": 4, "random_state": 0}
@@ -444,11 +445,13 @@ class TestRows:
         np.testing.assert_allclose(fitted.frequencies_, expected.frequencies_, atol=1e-6)
 
     def test_wide_sparse_rows_are_not_made_dense(self):
-        X = sparse.random(200, 200_000, 1e-4, format="csr", random_state=np.random.default_rng(0))
+        X = sparse.random(1000, 20_000, 1e-3, format="csr", random_state=np.random.default_rng(0))
         X.data[:] = 1
-        y = np.arange(200) % 2
-        fitted = MarginFourierFeatures(**SMALL, **FIXED, n_directions=10).fit(X, y)
-        assert fitted.transform(X).shape == (200, 8)
+        y = np.arange(1000) % 2
+        fitted = MarginFourierFeatures(**SMALL, **FIXED, n_directions=10)
+        features, peak = peak_of(lambda: fitted.fit(X, y).transform(X))
+        assert features.shape == (1000, 8)
+        assert peak < np.prod(X.shape) * 8 / 2
 
 
 class TestBadInput:

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,15 @@ from bochner.records.memory import memory_limit
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
 
+_version = cache(version)  # which looks through all that is installed
+
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that compute."""
     installed = {"python": platform.python_version(), "bochner": __version__}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
-            installed[package] = version(package)
+            installed[package] = _version(package)
     return installed
 
 
