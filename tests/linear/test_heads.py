@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.linear_model import Ridge
@@ -256,3 +257,21 @@ def test_blocks_need_a_penalty(head, rng):
     ):
         with pytest.raises(ValueError, match="C must be a number for rows that come in blocks"):
             fit(head(C="auto"))
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_nearly_equal_columns_are_solved_as_well(in_blocks):
+    """Their gradients are small long before the optimum, and float32 rounds them away."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 2))
+    y = np.sin(4 * X[:, 0]) * np.sin(4 * X[:, 1]) > 0
+    features = np.exp(-0.3 * cdist(X, X[:60], "sqeuclidean"))
+    signs = np.where(y, 1.0, -1.0)
+
+    def objective(tol):
+        head = SquaredHingeClassifier(C=1e4, tol=tol)
+        head = head.fit_blocks([(features, y)]) if in_blocks else head.fit(features, y)
+        rest = np.maximum(0, 1 - signs * head.decision_function(features))
+        return 0.5 * (head.coef_**2).sum() + 1e4 * (rest**2).sum()
+
+    assert objective(SquaredHingeClassifier().tol) <= 1.001 * objective(1e-10)

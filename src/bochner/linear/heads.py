@@ -28,8 +28,9 @@ from bochner.linear.ridge_head import RidgeHead, penalty_is_given
 from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
 
-_HINGE_CS = tuple(float(10.0**k) for k in range(-4, 5))
-_FLOAT32_TOLERANCE = 1e-5  # from here float32 is precise enough, and three times as fast
+_HINGE_CS = tuple(float(10.0**k) for k in range(-4, 7))
+_FLOAT32_TOLERANCE = 1e-5  # from here float32 may be precise enough, and is three times as fast
+_MOST_ROUNDING = 10.0  # times the penalty: of the Gram matrix in float32
 _SHARED = 5  # penalties solved together: the larger ones cost most, and may not be asked for
 _MAX_ROTATED = 2000
 
@@ -46,8 +47,9 @@ class SquaredHingeClassifier(LinearClassifierHead):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
     tol : float, default=1e-4
-        Largest norm of the gradient relative to its norm at zero. From 1e-5 on the products with
-        the features are done in float32.
+        Largest norm of the gradient relative to its norm at zero, and largest predicted decrease
+        of the objective relative to it. From 1e-5 on the products with the features are done in
+        float32.
     max_steps : int, default=50
         Most Newton steps.
     validation_fraction : float, default=0.25
@@ -110,12 +112,10 @@ class SquaredHingeClassifier(LinearClassifierHead):
                 # The columns of few rows are almost combinations of fewer.
                 basis = row_space(features)
                 features = features @ basis
-            if self.tol >= _FLOAT32_TOLERANCE:
-                features = features.astype(np.float32, copy=False)
-        last = None
+        last, rounded = None, self._rounded(features)
         for group in (Cs[:_SHARED], *([C] for C in Cs[_SHARED:])):
             solutions = squared_hinge_path(
-                features,
+                rounded(max(group, default=0.0)),
                 columns,
                 group,
                 start=last,
@@ -128,12 +128,27 @@ class SquaredHingeClassifier(LinearClassifierHead):
                 W = solution.coefficients
                 yield W if basis is None else basis @ W, solution.intercepts
 
+    def _rounded(self, features: Any) -> Callable[[float], Any]:
+        """The features for a `C`: in float32 where that is precise enough."""
+        if not isinstance(features, np.ndarray) or self.tol < _FLOAT32_TOLERANCE:
+            return lambda C: features
+        single = features.astype(np.float32, copy=False)
+        energy = float(np.vdot(single, single))
+        return lambda C: single if _rounds_little(C, energy) else features
+
     def _solve_blocks(
         self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
     ) -> tuple[Any, Any]:
+        passes = HingePasses(blocks, function, targets, self.C_)
         if self.tol >= _FLOAT32_TOLERANCE:
-            function = partial(_single, function=function)
-        return HingePasses(blocks, function, targets, self.C_).run(self.tol, self.max_steps)
+            single = HingePasses(blocks, partial(_single, function=function), targets, self.C_)
+            passes = single if _rounds_little(self.C_, single.energy()) else passes
+        return passes.run(self.tol, self.max_steps)
+
+
+def _rounds_little(C: float, energy: float) -> bool:
+    """Whether a Gram matrix in float32, known to the rounding of its trace, keeps the penalty."""
+    return bool(2 * C * np.finfo(np.float32).eps * energy <= _MOST_ROUNDING)
 
 
 def _single(X: Any, function: Callable[[Any], Any]) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -124,9 +124,18 @@ class HingePasses:
         self._blocks, self._C = blocks, C
         self._shared = {"function": function, "targets": targets}
 
+    @cached_property
+    def _first(self) -> HingeSums:
+        """The sums at zero, where all rows are active."""
+        return self._sums(None, None)
+
+    def energy(self) -> float:
+        """The sum of the squares of all features."""
+        return float(np.trace(self._first.gram[0]) - self._first.gram[0, -1, -1])
+
     def run(self, tol: float, max_steps: int) -> tuple[Float, Float]:
         """Coefficients of shape (D, k) and intercepts of shape (k,)."""
-        sums = self._sums(None, None)
+        sums = self._first
         V = np.zeros_like(sums.pull)
         scale = np.linalg.norm(2 * self._C * sums.pull, axis=1)
         values = self._values(V, sums.losses[:, 0])
@@ -135,7 +144,8 @@ class HingePasses:
             ratios = np.linalg.norm(gradient, axis=1) / np.maximum(scale, np.finfo(float).tiny)
             step = self._directions(sums, gradient)
             slopes = (gradient * step).sum(axis=1)
-            done = (ratios <= tol) | (-slopes / 2 <= (10 * sums.epsilon) ** 2 * values)
+            decrease, rounding = -slopes / 2, (10 * sums.epsilon) ** 2 * values
+            done = (ratios <= tol) & (decrease <= tol * values) | (decrease <= rounding)
             if done.all():
                 break
             step[done] = 0.0

@@ -77,12 +77,15 @@ class Newton:
             return V, margins, max_steps, None
         scale = self._scale(Y)
         for steps in range(max_steps + 1):
-            gradient = self._gradient(V, margins, Y)
-            optimality = float(xp.max(ratio(xp, norm(xp, gradient), scale)))
-            if steps == max_steps or optimality <= tol:
+            gradient, value = self._gradient(V, margins, Y), self._value(V, margins)
+            ratios = ratio(xp, norm(xp, gradient), scale)
+            optimality = float(xp.max(ratios))
+            if steps == max_steps or bool(
+                xp.all((ratios <= tol) & self._is_surely_near(gradient, value, tol))
+            ):
                 break
             direction = self.directions(self.C, margins < 1, gradient, columns, 0.3 * tol * scale)
-            if bool(xp.all(self._negligible(V, margins, gradient, direction))):
+            if bool(xp.all(self._is_near(gradient, direction, value, ratios <= tol, tol))):
                 return V, margins, steps, optimality
             V, margins = self._step(V, margins, Y, direction)
         if not optimality <= tol:  # larger, or not a number
@@ -98,11 +101,12 @@ class Newton:
         columns = np.arange(len(V))
         failed: list[int] = []
         for steps in range(max_steps + 1):
-            gradient = self._gradient(V, margins, Y)
+            gradient, value = self._gradient(V, margins, Y), self._value(V, margins)
             ratios = ratio(np, norm(np, gradient), scale)[:, 0]
-            done = ratios <= tol
+            flat = ratios <= tol
+            done = flat & self._is_surely_near(gradient, value, tol)[:, 0]
             if steps == max_steps:
-                failed = list(columns[~done])
+                failed = list(columns[~flat])
                 done[:] = True
             elif not done.all():
                 active = margins < 1
@@ -114,7 +118,7 @@ class Newton:
                     list(columns[~done]),
                     0.3 * tol * scale[~done],
                 )
-                done |= self._negligible(V, margins, gradient, direction)[:, 0]
+                done |= self._is_near(gradient, direction, value, flat[:, None], tol)[:, 0]
             out = columns[done]
             V_out[out], margins_out[out], optimality[out] = V[done], margins[done], ratios[done]
             if done.all():
@@ -128,14 +132,28 @@ class Newton:
             self._warn(worst, tol, steps)
         return V_out, margins_out, steps, worst
 
-    def _negligible(self, V: Any, margins: Any, gradient: Any, direction: Any) -> Any:
-        """Whether the gradient is the rounding of its terms, as the predicted decrease tells."""
-        xp, flat = self.xp, self._penalised(V)
+    def _value(self, V: Any, margins: Any) -> Any:
+        """The objective, of shape (k, 1)."""
+        xp = self.xp
         rest = cast(positive(xp, 1 - margins), self.design.wide)
         weights = self.design.weights
         squares = rest**2 if weights is None else rest**2 * cast(weights, rest.dtype)
-        value = dot(xp, V, flat) / 2 + self.C * xp.sum(squares, axis=1, keepdims=True)
-        return -dot(xp, gradient, direction) / 2 <= (10 * self.design.epsilon) ** 2 * value
+        flat = self._penalised(V)
+        return dot(xp, flat, flat) / 2 + self.C * xp.sum(squares, axis=1, keepdims=True)
+
+    def _is_surely_near(self, gradient: Any, value: Any, tol: float) -> Any:
+        """Whether even the penalty alone, as the Hessian, would predict a small decrease."""
+        return dot(self.xp, gradient, gradient) / 2 <= tol * value
+
+    def _is_near(self, gradient: Any, direction: Any, value: Any, flat: Any, tol: float) -> Any:
+        """Whether the predicted decrease is small: with a flat gradient, or lost in rounding.
+
+        A flat gradient alone says little where features are nearly equal: they have directions in
+        which a small gradient leads far.
+        """
+        decrease = -dot(self.xp, gradient, direction) / 2
+        rounding = (10 * self.design.epsilon) ** 2 * value
+        return (flat & (decrease <= tol * value)) | (decrease <= rounding)
 
     def _warn(self, optimality: float, tol: float, steps: int) -> None:
         warnings.warn(

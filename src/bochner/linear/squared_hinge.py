@@ -123,8 +123,9 @@ def solve_squared_hinge(
     fit_intercept : bool, default=True
         Whether there is an intercept; it is not penalised.
     tol : float or None, default=1e-6
-        Largest norm of the gradient relative to its norm at zero. A column is also done when
-        the predicted decrease of its objective is lost in the rounding of the features' dtype.
+        Largest norm of the gradient relative to its norm at zero, and largest predicted decrease
+        of the objective relative to it. A column is also done when that decrease is lost in the
+        rounding of the features' dtype.
         None takes `max_steps` steps without looking: on a device the host then never waits.
     max_steps : int, default=50
         Most Newton steps. Ten are usually enough.
