@@ -96,6 +96,13 @@ def test_a_metric_does_not_see_the_rows_it_is_judged_on(wine, quick_metric, monk
     assert model.metric.fitted.mode_ == "diagonal"
 
 
+def test_metrics_of_other_rows_have_the_mode_of_the_first(numbers, quick_metric):
+    problem = dataclasses.replace(make_split(numbers, 0).problem, metric="auto")
+    first = problem.learn_metric(np.arange(80)).fitted
+    assert first.mode == "auto"
+    assert problem.learn_metric().fitted.mode == first.mode_
+
+
 def test_a_network_has_no_metric():
     X, y = np.zeros((20, 16)), np.arange(20) % 2
     problem = Problem(X, y, "classification", MEASURES["accuracy"], image_shape=(4, 4, 1))

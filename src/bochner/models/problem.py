@@ -62,7 +62,11 @@ class Problem:
         return make_head(self.task, n_classes, balanced=self.measure.balanced, squares=squares)
 
     def learn_metric(self, rows: NDArray[np.intp] | None = None) -> LearnedMetric:
-        """The metric of some rows, or of all."""
+        """The metric of some rows, or of all.
+
+        The first one chooses the mode, where it is open, for all others: a gamma and a penalty
+        that suit one mode need not suit another.
+        """
         if self.metric is None:
             return NO_METRIC
         key = b"" if rows is None else rows.tobytes()
@@ -70,6 +74,9 @@ class Problem:
             X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
             start = time.perf_counter()
             metric = make_metric(self.metric, self.task, self.seed)
+            for known in self.metrics.values():
+                assert known.fitted is not None
+                metric.set_params(mode=known.fitted.mode_)
             metric.fit(self.place(X), y)
             self.metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
         return self.metrics[key]
