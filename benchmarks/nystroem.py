@@ -7,16 +7,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.kernel_approximation import Nystroem
-from sklearn.preprocessing import StandardScaler
 
 from benchmarks.harness import best_times, heading, row
-from bochner import FourierFeatures, NystroemFeatures
-from bochner.data.local import load_local, load_regression
+from benchmarks.tables import TABLES, Task
+from bochner import FourierFeatures, GradientMetric, NystroemFeatures
 from bochner.linear import RidgeClassifier, RidgeRegressor
 from bochner.linear.scoring import MEASURES
+from bochner.models.scaling import ColumnScaler, Scaling
 from bochner.models.selection import choose_map
+from bochner.records.statistics import format_mean, mean_and_error
 
 WIDTHS = (30, 12, 12, 12, 12, 12)
+SCORES = (30, 16, 16, 16, 16)
+ROWS: tuple[tuple[str, Scaling], ...] = (
+    ("ijcnn1", "standard"),
+    ("cpusmall", "standard"),
+    ("cpusmall", "robust"),
+)
 KERNELS = ("gaussian", "exponential")
 
 
@@ -97,27 +104,39 @@ def called(X: Any, m: int) -> None:
     )
 
 
-def scores(m: int, n_train: int = 10_000) -> None:
+def scores(m: int, seeds: int = 3) -> None:
     """Ridge on a few thousand columns; gamma and the penalty are chosen on held-out rows."""
-    row("test score, %", "Fourier", "gaussian", "exponential", widths=WIDTHS)
-    for name in ("ijcnn1", "cpusmall"):
-        data = load_local(name) if name == "ijcnn1" else load_regression(name, test_size=0.2)
-        rows = np.random.default_rng(0).permutation(len(data.y_train))[:n_train]
-        scaler = StandardScaler().fit(data.X_train[rows])
-        train, test = scaler.transform(data.X_train[rows]), scaler.transform(data.X_test)
-        labels = data.y_train[rows], data.y_test
-        maps: list[Any] = [partial(FourierFeatures, n_components=m)]
-        maps += [partial(NystroemFeatures, n_components=m, kernel=kind) for kind in KERNELS]
-        found = (best_score(make, name == "ijcnn1", train, test, *labels) for make in maps)
-        row(name, *(f"{100 * score:.2f}" for score in found), widths=WIDTHS)
+    row("test score, %", "Fourier", "gaussian", "exponential", "after a metric", widths=SCORES)
+    maps: list[Any] = [partial(FourierFeatures, n_components=m)]
+    maps += [partial(NystroemFeatures, n_components=m, kernel=kind) for kind in KERNELS]
+    for name, scaling in (
+        ("ijcnn1", "standard"),
+        ("cpusmall", "standard"),
+        ("cpusmall", "robust"),
+    ):
+        found: list[list[float]] = [[] for _ in range(4)]
+        for seed in range(seeds):
+            task = TABLES[name](seed)
+            scaler = ColumnScaler(scaling).fit(task.X)
+            task = task._replace(X=scaler.transform(task.X), X_test=scaler.transform(task.X_test))
+            kind: Any = "classification" if task.classes else "regression"
+            metric = GradientMetric(target=kind, random_state=seed).fit(task.X, task.y)
+            turned = task._replace(
+                X=metric.transform(task.X), X_test=metric.transform(task.X_test)
+            )
+            for values, make in zip(found, maps, strict=False):
+                values.append(100 * best_score(make, task, seed))
+            found[-1].append(100 * best_score(maps[-1], turned, seed))
+        texts = [format_mean(*mean_and_error(values), ".2f") for values in found]
+        row(f"{name}, {scaling}", *texts, widths=SCORES)
 
 
-def best_score(make: Any, classes: bool, X: Any, X_test: Any, y: Any, y_test: Any) -> float:
+def best_score(make: Any, task: Task, seed: int) -> float:
     """Held-out rows are none of the landmarks of the maps that are judged by them."""
-    scale = make(gamma="scale", n_components=2).fit(X).kernel_.gamma
-    gammas = scale * np.array([0.03, 0.1, 0.3, 1.0])
-    candidates = {gamma: partial(make, gamma=gamma, random_state=0) for gamma in gammas}
-    head = RidgeClassifier() if classes else RidgeRegressor()
-    measure = MEASURES["accuracy" if classes else "R2"]
-    _, model = choose_map(candidates, X, y, head, measure, seed=0)
-    return float(model.head.score(model.features(X_test), y_test))
+    scale = make(gamma="scale", n_components=2).fit(task.X).kernel_.gamma
+    gammas = scale * np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0])
+    candidates = {gamma: partial(make, gamma=gamma, random_state=seed) for gamma in gammas}
+    head = RidgeClassifier() if task.classes else RidgeRegressor()
+    measure = MEASURES["accuracy" if task.classes else "R2"]
+    _, model = choose_map(candidates, task.X, task.y, head, measure, seed, max_rows=4000)
+    return float(model.head.score(model.features(task.X_test), task.y_test))
