@@ -109,11 +109,7 @@ def scores(m: int, seeds: int = 3) -> None:
     row("test score, %", "Fourier", "gaussian", "exponential", "after a metric", widths=SCORES)
     maps: list[Any] = [partial(FourierFeatures, n_components=m)]
     maps += [partial(NystroemFeatures, n_components=m, kernel=kind) for kind in KERNELS]
-    for name, scaling in (
-        ("ijcnn1", "standard"),
-        ("cpusmall", "standard"),
-        ("cpusmall", "robust"),
-    ):
+    for name, scaling in ROWS:
         found: list[list[float]] = [[] for _ in range(4)]
         for seed in range(seeds):
             task = TABLES[name](seed)

@@ -111,7 +111,7 @@ def test_a_network_has_no_metric():
 
 
 def test_gamma_is_found_from_far_away(rng):
-    """A kernel much narrower than the scale rule's: seven waves over the rows."""
+    """A kernel much narrower than the default: seven waves over the rows."""
     X = rng.uniform(-1, 1, size=(400, 1))
     y = np.sin(20 * X[:, 0])
     problem = Problem(X / X.std(), y, "regression", MEASURES["R2"])

@@ -45,7 +45,7 @@ class Evidence:
     """The rows that a guarantee of a fitted map may be computed from.
 
     `X_test` are prepared test rows where the map works, and `place` puts others there; `X` and `y`
-    are all rows, not prepared. `scale` is the scale rule of the prepared training rows, and
+    are all rows, not prepared. `scale` is the default gamma of the prepared training rows, and
     `gammas` its multiples that gamma was chosen among, empty where the user gave it. `seed`
     decides which rows scale the columns. `metric` says whether a metric that was learned on the
     training rows comes before the map; `X_test` has been transformed by it.
@@ -110,7 +110,7 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
 
     The bound wants columns scaled, and gamma listed, without the rows that the posterior is
     learned from. So a map with the same settings is learned on three quarters of all rows, with
-    scaler and scale rule from the other quarter; that gamma was picked from a list is paid for.
+    scaler and default gamma from the other quarter; that gamma was picked from a list is paid for.
     The map has a method ``bound`` and a number for `gamma`.
     """
     X, y = evidence.X, evidence.y

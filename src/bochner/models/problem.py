@@ -37,7 +37,7 @@ class Problem:
     """Prepared training rows, labels, and what is learned from them.
 
     `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
-    None is chosen among multiples of the scale rule. The maps of this package work on `device`:
+    None is chosen among multiples of the default rule. The maps of this package work on `device`:
     ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
     channels, where rows are images. `metric` is the mode of a metric that is learned before any
     map, once for all methods that share the problem; None is no metric. What is
