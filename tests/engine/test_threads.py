@@ -3,7 +3,12 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bochner.engine.threads import default_threads, limited_threads, ordered_map
+from bochner.engine.threads import (
+    default_threads,
+    limited_threads,
+    ordered_map,
+    single_threaded_blas,
+)
 
 
 def blas_threads():
@@ -52,6 +57,32 @@ def test_regions_that_overlap_restore_the_callers_limit():
     for thread in threads:
         thread.join()
     assert blas_threads() == before
+
+
+def test_a_region_may_be_closed_by_another_thread_than_opened_it():
+    """The one that opened it lives on, as those of a pool do."""
+    inside, opened, joined, ended, over = [], *(threading.Event() for _ in range(4))
+
+    def opening():
+        with single_threaded_blas:
+            inside.append(blas_threads())
+            opened.set()
+            joined.wait(10)
+        ended.set()
+        over.wait(10)
+
+    thread = threading.Thread(target=opening)
+    with limited_threads(3):
+        thread.start()
+        opened.wait(10)
+        with single_threaded_blas:
+            joined.set()
+            ended.wait(10)
+        assert (inside, blas_threads()) == ([{1}], {3})
+        with limited_threads(2):
+            assert blas_threads() == {2}
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])

@@ -41,6 +41,16 @@ def default_threads() -> int:
     return min(limits) if limits else os.cpu_count() or 1
 
 
+def _take_control() -> None:
+    """Let this thread set the number of threads, whichever set it last.
+
+    From threadpoolctl 3.8 on others are ignored until the one that began is done, or dead.
+    """
+    for library in _blas().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 @contextmanager
 def limited_threads(n_threads: int | None) -> Iterator[None]:
     """Within it BLAS, and all that has as many threads as BLAS may use, has `n_threads`.
@@ -50,6 +60,7 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
     if n_threads is None:
         yield
         return
+    _take_control()
     with _blas().limit(limits=n_threads):
         yield
 
@@ -69,6 +80,7 @@ class _SingleThreadedBlas:
     def __enter__(self) -> None:
         with self._lock:
             if self._open == 0:
+                _take_control()
                 self._limit = _blas().limit(limits=1)
             self._open += 1
 
@@ -76,7 +88,9 @@ class _SingleThreadedBlas:
         with self._lock:
             self._open -= 1
             if self._open == 0:
+                _take_control()
                 self._limit.restore_original_limits()
+                _take_control()  # and leave it to whoever comes
 
 
 single_threaded_blas = _SingleThreadedBlas()
