@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bochner.linear.splits import hold_out
+from bochner.linear.splits import count_kept, hold_out
 
 
 def test_parts_have_every_row_once():
@@ -14,6 +14,12 @@ def test_parts_have_every_row_once():
     kept, held = hold_out(y.astype(float), 0, classes=False, max_rows=20)
     assert (len(kept), len(held)) == (15, 5)
     assert len({*kept, *held}) == 20
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_how_many_are_kept_is_known_before(classes):
+    for n in range(8, 60):
+        assert len(hold_out(np.arange(n) % 2, 0, classes=classes)[0]) == count_kept(n)
 
 
 @pytest.mark.parametrize("y", [[0, 1, 2, 3, 3, 3, 3, 3], np.arange(8)])

@@ -235,6 +235,7 @@ def test_one_class_is_met_by_the_intercept_alone(sign, method, rng):
     solution = solve_squared_hinge(features, np.full(30, sign), 1.0, method=method)
     np.testing.assert_allclose(solution.coefficients, 0, atol=1e-8)
     np.testing.assert_allclose(solution.intercepts, sign, atol=1e-8)
+    assert solution.n_steps <= 3  # there is nothing left to decrease
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -22,10 +22,6 @@ from bochner.engine.uncompiled import QUADRANTS_32, QUADRANTS_64
 # three-part reduction.
 _FAST = {"contract", "nsz", "nnan", "ninf"}
 
-# Beyond this many quadrants the reduction loses bits, and a single-precision phase is itself
-# uncertain by more than 2e-4. Rows with such a phase are reported, and cpu.py computes them
-# again. Powers of two: then the "or" of all |k| of a row tells whether one of them is beyond.
-
 _ROWS_PER_PART = 64  # float32 terms added before the sum goes over to float64
 
 _F32 = np.float32

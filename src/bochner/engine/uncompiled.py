@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-# Phases of more quadrants are not trusted in their own precision: see bochner.engine.compiled.
+# Beyond this many quadrants the reduction of the compiled loops loses bits, and a single-precision
+# phase is itself uncertain by more than 2e-4. Rows with such a phase are reported, and cpu.py
+# computes them again. Powers of two: then the "or" of all |k| of a row tells of one beyond.
 QUADRANTS_32 = 2**12
 QUADRANTS_64 = 2**20
 

@@ -188,7 +188,7 @@ class FourierFeatures(FeatureMap):
         parts = self.__dict__.get("_parts")
         X = self._validate_rows(X, reset=parts is None)
         if parts is not None and self.gamma == "median" and parts[0][0] > X.shape[1]:
-            return self
+            return self  # the entries so far are of more than one row
         moments = entry_moments(X)
         if parts is None:  # what is drawn is the same after every part
             parts = moments, deepcopy(check_random_state(self.random_state))

@@ -80,16 +80,16 @@ class Newton:
             gradient, value = self._gradient(V, margins, Y), self._value(V, margins)
             ratios = ratio(xp, norm(xp, gradient), scale)
             optimality = float(xp.max(ratios))
-            if steps == max_steps or bool(
-                xp.all((ratios <= tol) & self._is_surely_near(gradient, value, tol))
-            ):
+            flat = ratios <= tol
+            if bool(xp.all(flat & self._is_surely_near(gradient, value, tol))):
                 break
             direction = self.directions(self.C, margins < 1, gradient, columns, 0.3 * tol * scale)
-            if bool(xp.all(self._is_near(gradient, direction, value, ratios <= tol, tol))):
-                return V, margins, steps, optimality
+            if bool(xp.all(self._is_near(gradient, direction, value, flat, tol))):
+                break
+            if steps == max_steps:
+                self._warn(optimality, tol, steps)
+                break
             V, margins = self._step(V, margins, Y, direction)
-        if not optimality <= tol:  # larger, or not a number
-            self._warn(optimality, tol, steps)
         return V, margins, steps, optimality
 
     def _watched(
@@ -105,10 +105,7 @@ class Newton:
             ratios = ratio(np, norm(np, gradient), scale)[:, 0]
             flat = ratios <= tol
             done = flat & self._is_surely_near(gradient, value, tol)[:, 0]
-            if steps == max_steps:
-                failed = list(columns[~flat])
-                done[:] = True
-            elif not done.all():
+            if not done.all():
                 active = margins < 1
                 direction = np.zeros_like(V)
                 direction[~done] = self.directions(
@@ -119,6 +116,9 @@ class Newton:
                     0.3 * tol * scale[~done],
                 )
                 done |= self._is_near(gradient, direction, value, flat[:, None], tol)[:, 0]
+            if steps == max_steps:
+                failed = list(columns[~done])
+                done[:] = True
             out = columns[done]
             V_out[out], margins_out[out], optimality[out] = V[done], margins[done], ratios[done]
             if done.all():
@@ -142,8 +142,11 @@ class Newton:
         return dot(xp, flat, flat) / 2 + self.C * xp.sum(squares, axis=1, keepdims=True)
 
     def _is_surely_near(self, gradient: Any, value: Any, tol: float) -> Any:
-        """Whether even the penalty alone, as the Hessian, would predict a small decrease."""
-        return dot(self.xp, gradient, gradient) / 2 <= tol * value
+        """Whether even the penalty alone, as the Hessian, would predict a small decrease.
+
+        The intercept has none, but the rows that hold it count far more.
+        """
+        return dot(self.xp, gradient, gradient) / 2 <= tol * self._level(value, tol)
 
     def _is_near(self, gradient: Any, direction: Any, value: Any, flat: Any, tol: float) -> Any:
         """Whether the predicted decrease is small: with a flat gradient, or lost in rounding.
@@ -153,12 +156,22 @@ class Newton:
         """
         decrease = -dot(self.xp, gradient, direction) / 2
         rounding = (10 * self.design.epsilon) ** 2 * value
-        return (flat & (decrease <= tol * value)) | (decrease <= rounding)
+        return (flat & (decrease <= tol * self._level(value, tol))) | (decrease <= rounding)
+
+    def _level(self, value: Any, tol: float) -> Any:
+        """What a decrease is compared with: the objective, and a little of that at zero.
+
+        Rows that an intercept alone gets right have an objective of nothing at all.
+        """
+        weights = self.design.weights
+        total = self.design.n if weights is None else self.xp.sum(cast(weights, value.dtype))
+        return value + tol * self.C * total
 
     def _warn(self, optimality: float, tol: float, steps: int) -> None:
         warnings.warn(
-            f"the gradient is still {optimality:.1e} of that at zero after {steps} Newton steps, "
-            f"more than tol={tol}: increase max_steps, tol, or the precision of the features.",
+            f"the squared hinge is not at its least to tol={tol} after {steps} Newton steps, the "
+            f"gradient is {optimality:.1e} of that at zero: increase max_steps, tol, or the "
+            "precision of the features.",
             ConvergenceWarning,
             stacklevel=5,
         )

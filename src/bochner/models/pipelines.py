@@ -170,9 +170,8 @@ def make_model(
         )
     prepare = make_preparation(X, image_shape)
     if isinstance(gamma, str) and not found.images:
-        gamma = gamma_by_rule(
-            clone(prepare).fit_transform(X), gamma
-        )  # a metric does not change it
+        # of rows before a metric, which keeps their variance
+        gamma = gamma_by_rule(clone(prepare).fit_transform(X), gamma)
     first: list[tuple[str, Any]] = [("prepare", prepare)]
     if metric is not None:
         first.append(("metric", make_metric(metric, task, random_state)))

@@ -74,9 +74,9 @@ class Problem:
             X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
             start = time.perf_counter()
             metric = make_metric(self.metric, self.task, self.seed)
-            for known in self.metrics.values():
-                assert known.fitted is not None
-                metric.set_params(mode=known.fitted.mode_)
+            first = next(iter(self.metrics.values()), NO_METRIC).fitted
+            if first is not None:
+                metric.set_params(mode=first.mode_)
             metric.fit(self.place(X), y)
             self.metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
         return self.metrics[key]
