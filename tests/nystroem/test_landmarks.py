@@ -4,7 +4,9 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from bochner import NystroemFeatures, engine
+from bochner.engine.places import to_numpy
 from bochner.kernels import Exponential, Gaussian
+from bochner.nystroem import landmarks
 from bochner.nystroem.landmarks import LANDMARKS, choose_landmarks, diagonal, leverage_scores
 from bochner.nystroem.normalization import normalize
 from tests.places import PLACES
@@ -36,6 +38,26 @@ def test_all_rows_in_their_order(place):
 def test_all_rows_where_there_are_no_more(rule):
     X = np.random.default_rng(0).normal(size=(9, 2))
     assert len(choose_landmarks(rule, X, 20, Gaussian(gamma=0.3), np.random.RandomState(0))) == 9
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch"])
+def test_lloyd_is_kmeans_step_by_step(place, monkeypatch):
+    monkeypatch.setattr(landmarks, "_TILE_ROWS", 37)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    first = np.vstack([X[:11], np.full((1, 3), 50.0)])  # the last is nearest to no row
+    move = PLACES[place]
+    found = to_numpy(landmarks.lloyd(move(X), move(first), 4))
+    np.testing.assert_array_equal(found[-1], first[-1])
+    expected = KMeans(11, init=first[:11], n_init=1, max_iter=4, tol=0).fit(X).cluster_centers_
+    np.testing.assert_allclose(found[:-1], expected, rtol=1e-10)
+
+
+def test_rows_on_a_device_stay_there(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    monkeypatch.setattr(landmarks, "on_cuda", lambda X: True)
+    found = choose_landmarks("kmeans", X, 20, None, np.random.RandomState(0))
+    again = landmarks.lloyd(X, found, 1)  # 25 steps are enough for so few rows
+    np.testing.assert_allclose(found, again)
 
 
 def test_leverage_is_that_of_the_kernel_matrix():

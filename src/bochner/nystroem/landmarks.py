@@ -11,12 +11,14 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.rowwise import with_known_lengths
-from bochner.engine.summaries import sample_rows, take_rows
+from bochner.engine.places import cast, device_of, namespace, on_cuda, to_numpy
+from bochner.engine.rowwise import row_slices, with_known_lengths
+from bochner.engine.summaries import choose_rows, rows_at, sample_rows, take_rows
 from bochner.nystroem.normalization import normalize
 
 _KMEANS_ROWS, _KMEANS_SHARE, _KMEANS_STEPS = 20_000, 5, 25
 _KMEANS_WORK = 2e11  # multiplications, at most: the first steps of many centroids matter most
+_CUDA_ROWS, _TILE_ROWS = 100_000, 8192  # what is done on the device that rows are on
 _FEW_CENTROIDS = 256  # for which a careful start is worth its time
 _LEVERAGE_ROWS, _LEVERAGE_SHARE, _PILOTS = 20_000, 5, 1000
 
@@ -34,6 +36,10 @@ def all_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) ->
 
 def kmeans_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
     """Centroids of k-means, of a sample where rows are many."""
+    if on_cuda(X):
+        rows = rows_at(X, choose_rows(X.shape[0], _CUDA_ROWS, random_state))
+        first = choose_rows(rows.shape[0], count, random_state)
+        return to_numpy(lloyd(rows, rows_at(rows, first), _KMEANS_STEPS))
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -50,6 +56,28 @@ def kmeans_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState)
     with warnings.catch_warnings():  # of centroids that repeat: their directions are dropped
         warnings.simplefilter("ignore", ConvergenceWarning)
         return clusters.fit(rows).cluster_centers_
+
+
+def lloyd(X: Any, centroids: Any, n_steps: int) -> Any:
+    """Means of the rows nearest to each centroid, again and again; where rows are.
+
+    A centroid that no row is nearest to stays.
+    """
+    xp = namespace(X)
+    numbers = xp.arange(centroids.shape[0], device=device_of(X))
+    for _ in range(n_steps):
+        half_lengths = xp.sum(centroids * centroids, axis=1) / 2
+        sums, counts = 0 * centroids, 0 * half_lengths
+        for tile in row_slices(X.shape[0], _TILE_ROWS):
+            nearest = xp.argmax(X[tile, :] @ centroids.T - half_lengths, axis=1)
+            is_nearest = cast(nearest[:, None] == numbers, X.dtype)
+            sums = sums + is_nearest.T @ X[tile, :]
+            counts = counts + xp.sum(is_nearest, axis=0)
+        known = counts[:, None] > 0
+        centroids = xp.where(
+            known, sums / xp.where(known, counts[:, None], 1 + 0 * sums), centroids
+        )
+    return centroids
 
 
 def leverage_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
