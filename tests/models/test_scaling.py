@@ -1,11 +1,16 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from scipy.stats import norm
 from sklearn.preprocessing import StandardScaler
 
 from bochner.models.scaling import SCALINGS, ColumnScaler
 from tests.places import PLACES, on_host
+
+NUMBERS = st.floats(-100, 100)
 
 
 def rows(n=201):
@@ -62,3 +67,10 @@ def test_sparse_rows_keep_their_zeros(scaling):
     assert sparse.issparse(result)
     spread = np.ones(4) if scaling == "none" else X.std(axis=0)
     np.testing.assert_allclose(result.toarray(), X / spread, atol=1e-12)
+
+
+@given(arrays(np.float64, st.tuples(st.integers(2, 20), st.integers(1, 3)), elements=NUMBERS))
+def test_knots_are_the_quantiles_of_numpy(X):
+    found = ColumnScaler("quantile").fit(X)
+    shares = np.linspace(0, 1, len(X))
+    np.testing.assert_allclose(found.knots_, np.quantile(X, shares, axis=0), atol=1e-12)

@@ -105,10 +105,11 @@ class ColumnScaler(FeatureMap):
         self.knots_ = self.scores_ = None
         if self._kind in ("robust", "quantile"):
             self._binary = _two_values(sample)
-            center, spread = _robust(sample, self._binary)
+            ordered = np.sort(np.ascontiguousarray(sample.T), axis=1)
+            center, spread = _robust(ordered, self._binary)
             if self._kind == "quantile":
                 shares = np.linspace(0, 1, min(_KNOTS, len(sample)))
-                self.knots_ = np.quantile(sample, shares, axis=0)
+                self.knots_ = _quantiles(ordered, shares)
                 self.scores_ = np.clip(ndtri(shares), -FARTHEST, FARTHEST)
         self.center_ = center
         self.scale_ = np.where(spread > 0, spread, 1.0)
@@ -173,8 +174,17 @@ def _two_values(sample: Float) -> Float:
     return np.all((sample == low) | (sample == high), axis=0).astype(np.float64)
 
 
-def _robust(sample: Float, binary: Float) -> tuple[Float, Float]:
+def _robust(ordered: Float, binary: Float) -> tuple[Float, Float]:
     """Medians, and interquartile ranges, or half the range where these are zero."""
-    low, middle, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=0)
-    half = 0.5 * (sample.max(axis=0) - sample.min(axis=0))
+    low, middle, high = _quantiles(ordered, np.array([0.25, 0.5, 0.75]))
+    half = 0.5 * (ordered[:, -1] - ordered[:, 0])
     return middle, np.where((high > low) & (binary == 0), high - low, half)
+
+
+def _quantiles(ordered: Float, shares: Float) -> Float:
+    """Quantiles of sorted rows, by row of the result; linear between neighbours as in NumPy."""
+    position = shares * (ordered.shape[1] - 1)
+    below = position.astype(int)
+    above = np.minimum(below + 1, ordered.shape[1] - 1)
+    low = ordered[:, below]
+    return np.ascontiguousarray((low + (position - below) * (ordered[:, above] - low)).T)
