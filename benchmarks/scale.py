@@ -5,16 +5,18 @@ Rows of 20 columns are written to eight Parquet files in a temporary folder, by 
 arguments leave out the others. Every line is a process of its own: least squares in one pass, the
 squared hinge loss in a pass for each Newton step, one epoch of scikit-learn's ``SGDClassifier`` on
 blocks of ``RBFSampler``, and where it is installed LightGBM, 100 trees, on all rows in memory;
-all from the same files through the same reader and preparation. ``--device cuda`` measures
-something else: see :mod:`benchmarks.scale_device`.
+all from the same files through the same reader and preparation. ``--generated`` makes the rows in
+memory instead, a piece at a time, in every pass anew: for more of them than a disk holds.
+``--device cuda`` without it measures something else: see :mod:`benchmarks.scale_device`.
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -24,6 +26,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import heading, row
+from bochner.engine.rowwise import row_slices
+from bochner.engine.transfer import staged
 
 COLUMNS, FEATURES, FILES, TEST_ROWS = 20, 1024, 8, 20_000
 GAMMA, RIDGE, C = 0.02, 1e-5, 1.0  # fixed: this is about time and memory
@@ -35,15 +39,33 @@ NAMES = ("ridge", "hinge", "sgd", "lightgbm")
 Result = tuple[float, float, int, float, float]  # seconds, of all cores, passes, MB, accuracy
 
 
-def make_rows(n: int, seed: int) -> Any:
+def make_arrays(n: int, seed: int) -> tuple[Any, Any]:
     """Two classes of rows around a curved border, with some noise."""
-    import pandas as pd
-
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, COLUMNS))
     value = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2 - 0.5
-    y = (value + 0.3 * rng.standard_normal(n) > 0).astype(np.int64)
+    return X, (value + 0.3 * rng.standard_normal(n) > 0).astype(np.int64)
+
+
+def make_rows(n: int, seed: int) -> Any:
+    """The same as a table."""
+    import pandas as pd
+
+    X, y = make_arrays(n, seed)
     return pd.DataFrame(X, columns=[f"x{i}" for i in range(COLUMNS)]).assign(y=y)
+
+
+class GeneratedRows:
+    """Blocks of rows that are made when they are needed, on a device if one is named."""
+
+    def __init__(self, n_rows: int, device: Any = None) -> None:
+        self.n_rows, self.device, self.passes = n_rows, device, 0
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        self.passes += 1
+        pieces = row_slices(self.n_rows, _BATCH)
+        blocks = (make_arrays(p.stop - p.start, 1 + p.start // _BATCH) for p in pieces)
+        return iter(blocks if self.device is None else staged(blocks, self.device))
 
 
 def write_files(folder: Path, n_rows: int) -> None:
@@ -128,39 +150,82 @@ def measure(name: str, folder: str, n_rows: int) -> Result:
     return seconds, worked, done.count(done[-1]), megabytes, float(right.mean())
 
 
+def measure_generated(name: str, n_rows: int, device: str | None) -> Result:
+    """One of ours on rows that no file holds."""
+    from bochner import FourierFeatures
+    from bochner.linear import RidgeClassifier, SquaredHingeClassifier
+
+    phi = FourierFeatures(n_components=FEATURES, gamma=GAMMA, random_state=0)
+    phi.fit(make_arrays(5000, 0)[0])
+    ridge, hinge = RidgeClassifier(1 / (2 * RIDGE * n_rows)), SquaredHingeClassifier(C)
+    head = {"ridge": ridge, "hinge": hinge}[name]
+    blocks, warm = GeneratedRows(n_rows, device), GeneratedRows(_BATCH, device)
+    _fit_ours(RidgeClassifier(), warm, phi)  # compiled code is loaded here
+    begun, worked = time.perf_counter(), time.process_time()
+    _fit_ours(head, blocks, phi)
+    seconds, worked = time.perf_counter() - begun, time.process_time() - worked
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    X, y = make_arrays(TEST_ROWS, 0)
+    right = head.to_host().predict(phi.transform(X)) == y
+    return seconds, worked, blocks.passes, megabytes, float(right.mean())
+
+
 def scale(sizes: list[int], names: list[str]) -> None:
     """A table of time per row and peak memory for each number of rows."""
-    heading(f"from {FILES} Parquet files: {COLUMNS} columns, {FEATURES} features, two classes")
-    header = ("rows", "", "time", "us per row", "of CPU", "passes", "peak MB", "accuracy")
-    row(*header, widths=_WIDTHS)
+    _print_header(f"from {FILES} Parquet files")
     for n_rows in sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_files(Path(folder), n_rows)
             for name in names:
-                with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-                    task = pool.submit(measure, name, folder, n_rows)
-                    seconds, worked, passes, megabytes, accuracy = task.result()
-                row(
-                    f"{n_rows:,}",
-                    name,
-                    f"{seconds:.1f} s",
-                    f"{seconds / n_rows * 1e6:.1f}",
-                    f"{worked / n_rows * 1e6:.1f}",
-                    f"{passes}",
-                    f"{megabytes:.0f}",
-                    f"{accuracy:.1%}",
-                    widths=_WIDTHS,
-                )
+                _print_line(n_rows, name, measure, name, folder, n_rows)
+
+
+def scale_generated(sizes: list[int], names: list[str], device: str | None) -> None:
+    """The same of rows that are made when they are needed."""
+    _print_header("made a piece at a time" + (f", sent to {device}" if device else ""))
+    for n_rows in sizes:
+        for name in names:
+            _print_line(n_rows, name, measure_generated, name, n_rows, device)
+
+
+def _print_header(title: str) -> None:
+    heading(f"{title}: {COLUMNS} columns, {FEATURES} features, two classes")
+    header = ("rows", "", "time", "us per row", "of CPU", "passes", "peak MB", "accuracy")
+    row(*header, widths=_WIDTHS)
+
+
+def _print_line(n_rows: int, name: str, function: Callable[..., Result], *given: Any) -> None:
+    """What a process finds that does nothing else."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        seconds, worked, passes, megabytes, accuracy = pool.submit(function, *given).result()
+    row(
+        f"{n_rows:,}",
+        name,
+        f"{seconds:.1f} s",
+        f"{seconds / n_rows * 1e6:.3g}",
+        f"{worked / n_rows * 1e6:.3g}",
+        f"{passes}",
+        f"{megabytes:.0f}",
+        f"{accuracy:.1%}",
+        widths=_WIDTHS,
+    )
 
 
 def main(arguments: list[str]) -> None:
     """Measure the numbers of rows, and the models, that were given, or all."""
-    if arguments[:1] == ["--device"]:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks scale")
+    parser.add_argument("what", nargs="*", help=f"numbers of rows; some of {', '.join(NAMES)}")
+    parser.add_argument("--generated", action="store_true", help="make the rows in memory")
+    parser.add_argument("--device", help="such as cuda; of rows on disk it measures other things")
+    given = parser.parse_args(arguments)
+    names = [name for name in given.what if name in NAMES]
+    sizes = [int(float(text)) for text in given.what if text not in NAMES]
+    if given.generated:
+        scale_generated(sizes or [10**8], names or ["ridge"], given.device)
+    elif given.device:
         from benchmarks import scale_device
 
-        scale_device.main(arguments[2:], *arguments[1:2])
-        return
-    names = [name for name in arguments if name in NAMES]
-    sizes = [int(float(text)) for text in arguments if text not in NAMES]
-    installed = [name for name in NAMES if name != "lightgbm" or find_spec(name)]
-    scale(sizes or [10**5, 10**6], names or installed)
+        scale_device.main(given.what, given.device)
+    else:
+        installed = [name for name in NAMES if name != "lightgbm" or find_spec(name)]
+        scale(sizes or [10**5, 10**6], names or installed)
