@@ -22,6 +22,8 @@ from bochner.kernels import Exponential, Matern
 from bochner.linear import RidgeRegressor
 from bochner.models import limits, tuner
 from bochner.models.families import choose_families
+from bochner.models.judge import Judge
+from bochner.models.settings import Setting, Tried
 from bochner.models.tuner import Tuner
 from tests.places import PLACES, on_host
 
@@ -189,8 +191,58 @@ class TestChoices:
         assert len(exact) == sum(map(len, by_rows.values()))
         kernels = {"gaussian", "matern 3/2", "exponential", "laplacian"}
         assert {r["kernel"] for r in by_rows[100]} == kernels
-        assert 1 <= len(by_rows[400]) <= len(by_rows[200]) <= 3
+        assert 1 <= len(by_rows[400]) <= 2
+        bandwidths = {r["bandwidth"] for r in by_rows[200]}
+        assert any({0.7 * b, 1.4 * b} <= bandwidths for b in bandwidths)  # around the best
+        assert len(by_rows[200]) <= 4 + 2
         assert model.chosen_ in by_rows[400]
+
+    def test_kernels_of_features_are_compared_by_exact_methods(self, quick_metric, monkeypatch):
+        monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
+        monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
+        X, y = numbers(500)
+        model = KernelRegressor(32, random_state=0).fit(X, y)
+        exact = [r for r in model.search_results_ if r["all_rows"]]
+        assert {r["n_rows"] for r in exact} == {100, 200}
+        assert len({r["kernel"] for r in exact}) == 4
+        finalists = [r for r in model.search_results_ if r["n_rows"] == 400 and not r["all_rows"]]
+        assert {r["n_components"] for r in finalists[-2:]} == {32}
+        assert model.chosen_ in finalists
+        # the best of them, and the same in the next scaling
+        assert len({r["scaling"] for r in finalists[-3:]}) == 2
+        assert isinstance(model.pipeline_["map"], NystroemFeatures)
+
+    def test_kernels_are_compared_again_with_other_columns(self, quick_metric, monkeypatch):
+        monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
+        monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
+        monkeypatch.setattr(Tuner, "_decided", lambda self, finalists: finalists[-1])
+        X, y = numbers(500)
+        results = KernelRegressor(32, random_state=0).fit(X, y).search_results_
+        other = results[-1]["scaling"]
+        assert other != next(r["scaling"] for r in results if r["all_rows"])
+        again = [r for r in results if r["all_rows"] and r["scaling"] == other]
+        assert len({r["kernel"] for r in again}) == 4
+        best = min((r for r in again if r["n_rows"] == 200), key=lambda record: -record["score"])
+        assert results[-1]["kernel"] == best["kernel"]
+
+    def test_being_right_clearly_more_often_counts_at_last(self):
+        rng = np.random.default_rng(0)
+        family, other = choose_families()[:3:2]
+        sure, unsure = rng.uniform(0, 0.1, 1000), rng.uniform(0.2, 0.3, 1000)
+
+        def tried(family, losses, n_wrong):
+            wrong = np.arange(1000) < n_wrong
+            setting = Setting("none", None, family, 1.0, 32)
+            return Tried(setting, 1 - n_wrong / 1000, losses, wrong, losses[:, None], None, 9, 0.0)
+
+        chosen = object.__new__(Tuner)
+        chosen.task, chosen.families = "classification", [family, other]
+        best = tried(family, sure, 40)
+        assert chosen._decided([best, tried(other, unsure, 39)]) is best  # no clear difference
+        right = tried(other, unsure, 20)
+        assert chosen._decided([best, right]) is right
+        chosen.task = "regression"
+        assert chosen._decided([best, right]) is best
 
     def test_progress_is_printed(self, capsys):
         X, y = classes(100)
@@ -375,12 +427,12 @@ class TestCertificate:
 
     def errors(self, tuner, best, X, y, kind):
         """Of the chosen setting, trained without the held-out rows."""
-        setting, n = best.setting, len(tuner.rows.columns)
-        scaler = tuner.scalers[setting.scaling]
-        Z = scaler.transform(tuner.rows.X)
-        feature_map = tuner.new_map(setting, n).fit(Z)
+        judge, setting = tuner.judge, best.setting
+        scaler, n = judge.scalers[setting.scaling], judge.n_rows
+        Z = scaler.transform(judge.rows.X)
+        feature_map = judge.new_map(setting, n).fit(Z)
         head = RidgeRegressor(1 / (2 * setting.penalty * n))
-        head.fit(feature_map.transform(Z), tuner.rows.columns[:, 0])
+        head.fit(feature_map.transform(Z), judge.rows.columns[:, 0])
         values = head.predict(feature_map.transform(scaler.transform(X)))
         if kind is KernelClassifier:
             return ((values > 0) != (y > 0)).astype(float)
@@ -389,7 +441,7 @@ class TestCertificate:
 
 def model_held(tuner, X):
     """The positions of the held-out rows."""
-    return [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in tuner.held.X]
+    return [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in tuner.judge.held.X]
 
 
 class TestThreads:
@@ -398,9 +450,9 @@ class TestThreads:
     def test_they_reach_maps_and_metric_and_change_no_result(self, monkeypatch):
         X, y = numbers(120)
         seen = set()
-        settled = tuner.Tuner.judge
+        settled = Judge.judge
         monkeypatch.setattr(
-            tuner.Tuner,
+            Judge,
             "judge",
             lambda *args, **kwargs: seen.add(default_threads()) or settled(*args, **kwargs),
         )

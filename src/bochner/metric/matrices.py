@@ -25,17 +25,24 @@ from scipy import sparse
 
 from bochner.engine.places import by_rows, convert, dense
 
+_MANY_COLUMNS = 2  # times as many as there are waves: eigenvectors among these are cheaper
+
 Float = NDArray[np.float64]
 
 
-def _diagonal(M: Float) -> Float:
+def _diagonal(M: Float, span: Float | None) -> Float:
     weights = np.diagonal(M) if M.ndim == 2 else M
     return np.asarray(np.sqrt(weights / weights.max()))
 
 
-def _power(exponent: float) -> Callable[[Float], Float]:
-    def matrix(M: Float) -> Float:
+def _power(exponent: float) -> Callable[[Float, Float | None], Float]:
+    def matrix(M: Float, span: Float | None) -> Float:
+        basis = None
+        if span is not None and _MANY_COLUMNS * span.shape[1] <= len(M):
+            basis = np.linalg.qr(span)[0]
+            M = basis.T @ M @ basis
         values, vectors = np.linalg.eigh(M / np.diagonal(M).max())
+        vectors = vectors if basis is None else basis @ vectors
         result: Float = (vectors * np.clip(values / values[-1], 0, None) ** exponent) @ vectors.T
         return result
 
@@ -46,21 +53,22 @@ DIAGONAL = "diagonal"
 
 # From the outer product to `L` of largest singular value 1.
 # From the simplest to the one with most freedom: the order in which ties are decided.
-MODES: dict[str, Callable[[Float], Float]] = {
+MODES: dict[str, Callable[[Float, Float | None], Float]] = {
     DIAGONAL: _diagonal,
     "root": _power(0.25),
     "full": _power(0.5),
 }
 
 
-def metric_matrix(M: Float, mode: str | None) -> Float:
+def metric_matrix(M: Float, mode: str | None, span: Float | None = None) -> Float:
     """The matrix ``L`` of a mode, or its diagonal; its largest singular value is 1.
 
-    None is the identity; so is what a function that does not change leads to.
+    None is the identity; so is what a function that does not change leads to. `span`, of shape
+    (d, N), has the range of `M` in that of its columns: with few of them less is computed.
     """
     if mode is None or not M.any():
         return np.ones(len(M))
-    return MODES[mode](M)
+    return MODES[mode](M, span)
 
 
 def times(L: Float, W: Float) -> Float:

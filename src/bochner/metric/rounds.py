@@ -92,7 +92,7 @@ class Rounds:
                 playing = [mode for mode in playing if _falls_fast(chains[mode])]
             for mode in playing:
                 last = chains[mode][-1]
-                matrix = metric_matrix(self.outer_product(last.predictor, self.rows.X, mode), mode)
+                matrix = self._matrix(last.predictor, self.rows.X, mode)
                 chains[mode].append(self._round(mode, number, matrix, last))
             best = min((chains[mode][-1].predictor.error for mode in playing), default=0.0)
             playing = [mode for mode in playing if _promises(chains[mode], best)]
@@ -104,8 +104,12 @@ class Rounds:
         for one in chain[:-1]:
             W = times(matrix, self.directions) / (self._distance(matrix) * one.bandwidth)
             predictor = refit(W, X, columns, one.predictor.penalty, **self.options)
-            matrix = metric_matrix(self.outer_product(predictor, X, mode), mode)
+            matrix = self._matrix(predictor, X, mode)
         return matrix
+
+    def _matrix(self, predictor: Predictor, X: Any, mode: str | None) -> Float:
+        outer_product = self.outer_product(predictor, X, mode)
+        return metric_matrix(outer_product, mode, predictor.frequencies)
 
     def outer_product(self, predictor: Predictor, X: Any, mode: str | None) -> Float:
         """What the gradients of a predictor have in common: a matrix, or its diagonal."""

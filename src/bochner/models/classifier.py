@@ -37,7 +37,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     the scaling, then whether the metric helps, then the kernel and its bandwidth, each with the
     best penalty, the best few of them on more and more rows. Choices are made by the logistic
     loss of the margins; of those that differ by less than half a standard error the simplest is
-    taken. The model is then trained on all rows.
+    taken, and at last one that is right more often by one and a half standard errors. The model is
+    then trained on all rows.
 
     Parameters
     ----------

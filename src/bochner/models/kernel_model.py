@@ -114,20 +114,21 @@ class KernelModel(CheckedRows):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         tuner, held = self._tuner(X, y, weights, seed, begun)
         best = tuner.run()
-        self.search_results_ = [tried.record for tried in tuner.tried]
+        judge, setting = tuner.judge, best.setting
+        self.search_results_ = [tried.record for tried in judge.tried]
         self.chosen_ = best.record
-        self.importances_ = None if tuner.metric is None else tuner.metric.importances_
+        self.importances_ = judge.importances
         self.certificate_ = self._certify(best, held, tuner.n_settings)
-        steps: list[tuple[str, Any]] = [("scaling", tuner.scalers[best.setting.scaling])]
-        if best.setting.metric is not None:
-            steps.append(("metric", tuner.metric_of(best.setting.metric)))
-        squares = best.setting.loss == SQUARES
+        steps: list[tuple[str, Any]] = [("scaling", judge.scalers[setting.scaling])]
+        if setting.metric is not None:
+            steps.append(("metric", judge.metric_of(setting.scaling, setting.metric)))
+        squares = setting.loss == SQUARES
         if squares and len(y) <= search_rows(X):  # all of them are in the sums that there are
-            feature_map, equations, alpha = tuner.with_held_rows(best.setting)
+            feature_map, equations, alpha = judge.with_held_rows(setting)
             head = self._head(1 / (2 * alpha)).fit_sums(self._of_targets(equations), y)
             self.pipeline_ = Pipeline([*steps, ("map", feature_map), ("head", head)])
         else:
-            feature_map = tuner.new_map(best.setting, len(y))
+            feature_map = judge.new_map(setting, len(y))
             self.pipeline_ = self._train(steps, feature_map, X, y, weights)
         self._folded = fold_pipeline(self.pipeline_)
         return self
