@@ -4,27 +4,34 @@ from dataclasses import replace
 import pytest
 
 from bochner.data.local import load_local
-from bochner.papers.letarte import svm, tuned_landmarks
+from bochner.papers.letarte import svm, table1, tuned_landmarks
 from bochner.papers.letarte.common import authors_split
 from bochner.papers.letarte.table1 import TABLE1
 from bochner.papers.study import Request
 from bochner.records.sections import as_text
 from tests.papers.letarte import anew, cell, result
 
+KINDS = ("error", "valid error")
+
 
 def test_cells(monkeypatch):
     monkeypatch.setattr(svm, "GAMMAS", (1e-6, 1e-5))
     monkeypatch.setattr(tuned_landmarks, "FREQUENCIES", (8, 64))
     monkeypatch.setattr(tuned_landmarks, "BETAS", (0.1, 1.0))
+    monkeypatch.setattr(table1, "AUTHORS_SPLITS", 1)
     results = TABLE1.collect(Request(("breast",), 2), anew(TABLE1))
-    found = [(r.cell.method, r.cell.setting("solver"), r.cell.seed) for r in results]
+    found = [
+        (r.cell.method, r.cell.setting("solver"), r.cell.setting("D"), r.cell.seed)
+        for r in results
+    ]
     assert found == [
-        *(("SVM", None, seed) for seed in range(2)),
+        *(("SVM", None, None, seed) for seed in range(2)),
         *(
-            (method, solver, seed)
-            for seed in range(2)
-            for solver in ("authors", "optimum")
-            for method in ("RBF", "PB", "shared")
+            (method, solver, D, seed)
+            for solver, seeds in (("optimum", 2), ("authors", 1))
+            for columns in ((("RBF", None), ("shared", None)), (("PB", 8), ("PB", 64)))
+            for seed in range(seeds)
+            for method, D in columns
         ),
     ]
     assert all(0.85 < r.score <= 1 for r in results)
@@ -34,12 +41,12 @@ def test_cells(monkeypatch):
 
 
 def family(task, seed, *errors):
-    """A result with an error for each of its columns."""
-    measured = result(task, "PB", seed, errors[0])
-    columns = zip(tuned_landmarks.COLUMNS, errors, strict=True)
-    return replace(
-        measured, details=measured.details | {f"{name} error": error for name, error in columns}
-    )
+    """Results of every D, with an error for each of the columns."""
+    for D in tuned_landmarks.FREQUENCIES:
+        measured = result(task, "PB", seed, errors[0], D=D)
+        found = dict(zip(tuned_landmarks.COLUMNS, errors, strict=True))
+        details = {f"{name} {of}": error for name, error in found.items() for of in KINDS}
+        yield replace(measured, details=measured.details | details)
 
 
 def test_report():
@@ -49,9 +56,10 @@ def test_report():
         for method, pair in errors.items()
         for seed in range(2)
     ]
-    results += [family("breast", seed, 0.03 + seed / 50, 0.04, 0.05, 0.01) for seed in range(2)]
+    for seed in range(2):
+        results += family("breast", seed, 0.03 + seed / 50, 0.04, 0.05, 0.01)
+        results += family("mnist56", seed, 0.2, 0.2, 0.2, 0.2)
     results += [result("mnist56", method, seed) for method in errors for seed in range(2)]
-    results += [family("mnist56", seed, 0.2, 0.2, 0.2, 0.2) for seed in range(2)]
     text = as_text(TABLE1.sections(results))
     row = (
         r"breast +0.01 +5.00 ± 1.00 +4.90 +6.00 ± 1.00 +6.99 +4.00 ± 1.00 +3.50 +4.00 ± 0.00 +3.50"

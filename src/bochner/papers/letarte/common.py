@@ -270,6 +270,7 @@ def as_result(
         **(details or {}),
         "gamma": tuned.gamma,
         "C": tuned.C,
+        "valid error": tuned.valid_error,
         "train error": tuned.train_error,
         "n_train": n_train,
         "n_available": split.n_available,
