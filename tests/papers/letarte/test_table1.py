@@ -20,6 +20,7 @@ def test_cells(monkeypatch):
     monkeypatch.setattr(tuned_landmarks, "BETAS", (0.1, 1.0))
     monkeypatch.setattr(table1, "AUTHORS_SPLITS", 1)
     results = TABLE1.collect(Request(("breast",), 2), anew(TABLE1))
+    PB = {"optimum": (("PB", 8), ("PB", 64)), "authors": (("PB", 64),)}
     found = [
         (r.cell.method, r.cell.setting("solver"), r.cell.setting("D"), r.cell.seed)
         for r in results
@@ -29,7 +30,7 @@ def test_cells(monkeypatch):
         *(
             (method, solver, D, seed)
             for solver, seeds in (("optimum", 2), ("authors", 1))
-            for columns in ((("RBF", None), ("shared", None)), (("PB", 8), ("PB", 64)))
+            for columns in ((("RBF", None), ("shared", None)), PB[solver])
             for seed in range(seeds)
             for method, D in columns
         ),

@@ -60,9 +60,7 @@ def test_of_equally_good_frequencies_the_fewest_are_taken(monkeypatch):
     def measured(D, valid_error, error):
         details = {"PB valid error": valid_error, "PB error": error}
         details |= {f"PB beta=1 {name}": 0.5 for name in ("valid error", "error")}
-        return Result(
-            Cell("table1", "breast", "PB", None, 0, 150, (("D", D),)), 0, 0, 0, details
-        )
+        return Result(Cell("table1", "breast", "PB", None, 0, 150, (("D", D),)), 0, 0, 0, details)
 
     def found(*results):
         return next(r.score for r in by_column(results) if r.cell.method == "PB")

@@ -153,6 +153,6 @@ def by_column(results: Sequence[Result]) -> Iterator[Result]:
             wanted = [D for D in frequencies if any(is_open(D, beta) for beta in betas)]
             if all(D in family for D in wanted):
                 name = f"{column} valid error"
-                best = min((family[D] for D in wanted), key=lambda r: r.details[name])  # noqa: B023
+                best = min((family[D] for D in wanted), key=lambda r: r.details[name])
                 error = best.details[f"{column} error"]
                 yield replace(best, cell=replace(cell, method=column), score=1 - error)
