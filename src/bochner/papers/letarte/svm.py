@@ -21,8 +21,8 @@ METHOD = "SVM"
 GAMMAS = tuple(float(f"1e{k}") for k in range(-7, 3))
 AUTHORS_SEED = 42
 MAX_TRAIN = 10_000  # fewer rows prefer another gamma
-# LIBSVM's, for a C that is tried. The columns of adult are not scaled: from C = 100 on it would take
-# minutes per fit there, and err more (validation error 21.0 at C = 1, 21.4 at 100 and at 1000).
+# LIBSVM's, for a C that is tried. The columns of adult are not scaled: from C = 100 on it would
+# take minutes per fit there, and err more (validation error 21.0 at C = 1, 21.4 at 100 and 1000).
 MOST_STEPS = 1_000_000
 
 

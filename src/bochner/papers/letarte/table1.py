@@ -36,13 +36,10 @@ def collect(request: Request, run: Runner) -> list[Result]:
     few = replace(request, seeds=min(request.seeds, AUTHORS_SPLITS))
     for solver, splits in ((common.OPTIMUM, request), (common.AUTHORS, few)):
         settings: dict[str, Any] = {"solver": solver}
-        columns = [(method, None) for method in (RBF, SHARED)]
+        if request.quick or solver == common.AUTHORS:
+            settings["coarse"] = True
+        columns = [(method, None) for method in (RBF, PB, SHARED)]
         cells += grid("table1", splits, columns, max_train, gammas, [settings])
-        coarse = request.quick or solver == common.AUTHORS
-        frequencies, _ = tuned_landmarks.tried(coarse)
-        settings |= {"coarse": True} if coarse else {}
-        variants = [settings | {"D": D} for D in frequencies]
-        cells += grid("table1", splits, [(PB, None)], max_train, gammas, variants)
     return run(cells)
 
 
