@@ -12,6 +12,7 @@ intercept is not penalised. Each head solves a whole path of `C` for little more
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -105,13 +106,13 @@ class SquaredHingeClassifier(LinearClassifierHead):
     def _solutions(
         self, features: Any, columns: Columns, weights: Any, Cs: Sequence[float]
     ) -> Iterator[tuple[Any, Any]]:
-        basis = None
+        space = None
         if isinstance(features, np.ndarray):
             n, width = features.shape
             if 3 * width > n and min(n, width) <= _MAX_ROTATED:
                 # The columns of few rows are almost combinations of fewer.
-                basis = row_space(features)
-                features = features @ basis
+                space = RowSpace.of(features)
+                features = space.features
         last, rounded = None, self._rounded(features)
         for group in (Cs[:_SHARED], *([C] for C in Cs[_SHARED:])):
             solutions = squared_hinge_path(
@@ -126,7 +127,7 @@ class SquaredHingeClassifier(LinearClassifierHead):
             last = solutions[-1]
             for solution in solutions:
                 W = solution.coefficients
-                yield W if basis is None else basis @ W, solution.intercepts
+                yield W if space is None else space.coefficients(W), solution.intercepts
 
     def _rounded(self, features: Any) -> Callable[[float], Any]:
         """The features for a `C`: in float32 where that is precise enough."""
@@ -157,22 +158,39 @@ def _single(X: Any, function: Callable[[Any], Any]) -> Any:
     return cast(features, namespace(features).float32)
 
 
-def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.float64]:
-    """Orthonormal columns V for which ``features @ V @ V.T`` is (almost) the features.
+@dataclass(frozen=True)
+class RowSpace:
+    """Features in an orthonormal basis V of (almost) all that their rows span.
 
-    Directions in which the squares of the rows sum to less than `smallest` times the largest are
-    left out. As V is orthonormal, a penalty on the coefficients of ``features @ V`` is one on
-    those of the features.
+    As V is orthonormal, a penalty on the coefficients of ``features @ V`` is one on those of the
+    features. Directions in which the squares of the rows sum to less than `smallest` times the
+    largest are left out. Of more columns than rows V is never formed: it is the transposed
+    features times a small matrix.
     """
-    features = features.astype(np.float64, copy=False)
-    n, width = features.shape
-    gram = features @ features.T if n < width else features.T @ features
-    values, vectors = np.linalg.eigh(gram)
-    if not values[-1] > 0:  # all zero: one direction is as good as another
-        return np.eye(width, 1)
-    large = values > smallest * values[-1]
-    values, vectors = values[large], vectors[:, large]
-    return features.T @ (vectors / np.sqrt(values)) if n < width else vectors
+
+    features: NDArray[np.float64]  # in the basis
+    _left: NDArray[Any] | None  # V is the product of the two
+    _right: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, features: NDArray[Any], smallest: float = 1e-9) -> RowSpace:
+        """The basis that the eigenvectors of a Gram matrix give."""
+        features = features.astype(np.float64, copy=False)
+        n, width = features.shape
+        gram = features @ features.T if n < width else features.T @ features
+        values, vectors = np.linalg.eigh(gram)
+        if not values[-1] > 0:  # all zero: one direction is as good as another
+            return cls(np.zeros((n, 1)), None, np.eye(width, 1))
+        large = values > smallest * values[-1]
+        roots, vectors = np.sqrt(values[large]), vectors[:, large]
+        if n < width:
+            return cls(vectors * roots, features.T, vectors / roots)
+        return cls(features @ vectors, None, vectors)
+
+    def coefficients(self, W: NDArray[Any]) -> NDArray[Any]:
+        """Those of the features themselves, from those in the basis."""
+        found = self._right @ W
+        return found if self._left is None else self._left @ found
 
 
 class RidgeClassifier(RidgeHead, LinearClassifierHead):
