@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def collect(request: Request, run: Runner) -> list[Result]:
     columns = [(method, 2 * count) for method in METHODS for count in counts]
     max_train = common.training_rows(request, MAX_TRAIN)
     variants = [{"candidates": candidates, "solver": common.OPTIMUM}]
-    return run(grid("frequencies", request, columns, max_train, gammas, variants))
+    parts = common.by_width(request)
+    cells = (grid("frequencies", part, columns, max_train, gammas, variants) for part in parts)
+    return run(list(chain.from_iterable(cells)))
 
 
 def measure(cell: Cell) -> Result:
@@ -105,6 +108,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
             "The text of the paper does not say which datasets are in which figure: Figure 3"
             " has three, Figure 5 the others.",
             *common.cut_lines(results),
+            *common.wide_lines(groups.tasks),
         ),
     )
     return [

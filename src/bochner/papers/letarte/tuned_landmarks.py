@@ -60,6 +60,7 @@ class LandmarkFamily:
         seed: int,
         most: int = 128,
         dtype: Any = np.float64,
+        placement: str = "kmeans",
     ) -> LandmarkFamily:
         """Place the landmarks and compute the losses of their frequencies, `most` for each.
 
@@ -71,7 +72,7 @@ class LandmarkFamily:
         with warnings.catch_warnings():
             # Of Internet Ads many rows are the same: fewer distinct centroids than asked for.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            landmarks = place_landmarks("kmeans", X, y, target, count, random_state)
+            landmarks = place_landmarks(placement, X, y, target, count, random_state)
         n_candidates, d = most * landmarks.points.shape[0], X.shape[1]
         draw = int(random_state.randint(2**31 - 1))
         candidates = Candidates(kernel, n_candidates, d, draw, multiple=most)
@@ -108,12 +109,27 @@ def tried(coarse: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
 
 def measure_tuned(cell: Cell, split: common.Split, share: float) -> Result:
     """The error of every column, all from one family; the score is that of `PB`."""
+    settings = list(product(*tried(cell.setting("coarse", False))))
+    return _measure(cell, split, share, settings, "kmeans")
+
+
+def measure_own(cell: Cell, split: common.Split, share: float) -> Result:
+    """The same without a choice, with landmarks as the method of the cell places them."""
+    placement = "random" if cell.method == common.PB_R else "kmeans"
+    setting = common.LANDMARK_FREQUENCIES, common.LANDMARK_BETA
+    result = _measure(cell, split, share, [setting], placement)
+    details = {name: of for name, of in result.details.items() if name.split()[0] not in COLUMNS}
+    return replace(result, details=details)
+
+
+def _measure(
+    cell: Cell, split: common.Split, share: float, settings: list[Setting], placement: str
+) -> Result:
     start, gamma = time.perf_counter(), cell.setting("gamma")
-    frequencies, betas = tried(cell.setting("coarse", False))
-    rows = split.X_train, split.y_train
-    family = LandmarkFamily.fit(*rows, share, gamma, cell.seed, max(frequencies), WAVES)
+    rows, most = (split.X_train, split.y_train), max(D for D, _ in settings)
+    family = LandmarkFamily.fit(*rows, share, gamma, cell.seed, most, WAVES, placement)
     fit = time.perf_counter() - start
-    best = _best(family, split, list(product(frequencies, betas)), common.path_of(cell))
+    best = _best(family, split, settings, common.path_of(cell))
     chosen = [choice.setting for choice in best.values()]
     (test,) = family.similarities([split.X_test.astype(WAVES)], chosen)
     details: dict[str, float] = {}
