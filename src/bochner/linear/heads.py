@@ -12,12 +12,10 @@ intercept is not penalised. Each head solves a whole path of `C` for little more
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -26,6 +24,7 @@ from bochner.linear.base import Columns, LinearClassifierHead
 from bochner.linear.blocks import Blocks, TargetColumns
 from bochner.linear.hinge_passes import HingePasses
 from bochner.linear.ridge_head import RidgeHead, penalty_is_given
+from bochner.linear.row_space import RowSpace
 from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
 
@@ -156,41 +155,6 @@ def _single(X: Any, function: Callable[[Any], Any]) -> Any:
     features = function(X)
     features = features if is_device(features) else to_numpy(features)
     return cast(features, namespace(features).float32)
-
-
-@dataclass(frozen=True)
-class RowSpace:
-    """Features in an orthonormal basis V of (almost) all that their rows span.
-
-    As V is orthonormal, a penalty on the coefficients of ``features @ V`` is one on those of the
-    features. Directions in which the squares of the rows sum to less than `smallest` times the
-    largest are left out. Of more columns than rows V is never formed: it is the transposed
-    features times a small matrix.
-    """
-
-    features: NDArray[np.float64]  # in the basis
-    _left: NDArray[Any] | None  # V is the product of the two
-    _right: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, features: NDArray[Any], smallest: float = 1e-9) -> RowSpace:
-        """The basis that the eigenvectors of a Gram matrix give."""
-        features = features.astype(np.float64, copy=False)
-        n, width = features.shape
-        gram = features @ features.T if n < width else features.T @ features
-        values, vectors = np.linalg.eigh(gram)
-        if not values[-1] > 0:  # all zero: one direction is as good as another
-            return cls(np.zeros((n, 1)), None, np.eye(width, 1))
-        large = values > smallest * values[-1]
-        roots, vectors = np.sqrt(values[large]), vectors[:, large]
-        if n < width:
-            return cls(vectors * roots, features.T, vectors / roots)
-        return cls(features @ vectors, None, vectors)
-
-    def coefficients(self, W: NDArray[Any]) -> NDArray[Any]:
-        """Those of the features themselves, from those in the basis."""
-        found = self._right @ W
-        return found if self._left is None else self._left @ found
 
 
 class RidgeClassifier(RidgeHead, LinearClassifierHead):
