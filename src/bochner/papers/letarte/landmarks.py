@@ -123,13 +123,13 @@ FIGURE2 = _figure(
     "Figure 2",
     "error against the share of the rows that are landmarks",
     ("ads",),
-    Version(5, "about 20 min"),
+    Version(5, "about 7 min"),
     Version(2, "25 s", NOTE),
 )
 FIGURE6 = _figure(
     "Figure 6",
     "as Figure 2, the other datasets",
     tuple(task for task in common.DATASETS if task not in FIGURE2.tasks),
-    Version(5, "about 3 h"),
+    Version(5, "about 90 min"),
     Version(2, "90 s", NOTE),
 )

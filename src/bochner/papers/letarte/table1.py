@@ -151,7 +151,7 @@ TABLE1 = common.make_study(
     "Table 1",
     "a kernel SVM, and linear models on landmark similarities",
     common.DATASETS,
-    Version(10, "about 12 h"),
+    Version(10, "about 3 h"),
     Version(2, "100 s", "500 training rows, two splits, fewer values of D and beta"),
     collect=collect,
     measure=measure,

@@ -263,13 +263,13 @@ FIGURE3 = _figure(
     "Figure 3",
     NUMBERS,
     summary="ridge regression on features",
-    full_time="about 30 min",
+    full_time="about 15 min",
     quick_time="25 s",
 )
 FIGURE4 = _figure(
     "Figure 4",
     CLASSES,
     summary="linear support vector machines on features",
-    full_time="about 3 h",
+    full_time="about 2 h",
     quick_time="15 s",
 )
