@@ -178,6 +178,6 @@ TABLE1 = common.make_study(
     summary="learned and random features on eight pairs of classes",
     tasks=tuple(PAIRS),
     files={name: (file,) for name, (file, _, _) in PAIRS.items()},
-    full=Version(10, "about 4.5 h"),
+    full=Version(10, "about 6 h"),
     quick=Version(1, "90 s", "1000 training rows, 100 columns, one seed"),
 )
