@@ -223,7 +223,7 @@ def test_no_cell_is_begun_after_the_minutes(program, tiny, tmp_path):
     assert "Stopped in time: 1 of the cells planned so far were not measured." in result.output
     notes = json.loads((tmp_path / "out" / "results.json").read_text())["notes"]
     assert notes[-2].startswith("Stopped in time: 1 of")
-    assert notes[-1] == "2 of 2 cells were on file, from runs before this commit."
+    assert notes[-1] == "2 of 2 cells were on file, from runs before this one."
 
 
 def test_results_are_put_on_record_and_the_pages_written(program, tiny, tmp_path):

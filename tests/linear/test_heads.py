@@ -13,7 +13,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bochner import FourierFeatures
 from bochner.linear import RidgeClassifier, RidgeRegressor, SquaredHingeClassifier
-from bochner.linear.heads import row_space
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.penalty import choose_penalty
 from bochner.linear.scoring import MEASURES
@@ -224,15 +223,6 @@ def test_patience_ends_the_path():
     short, whole = (choose_penalty(*arguments, patience=p) for p in (2, None))
     assert len(whole.scores) == 9
     assert short.scores == pytest.approx(whole.scores[: len(short.scores)])
-
-
-def test_row_space_keeps_the_features():
-    rng = np.random.default_rng(6)
-    for shape in ((8, 20), (20, 8)):
-        features = rng.normal(size=shape)
-        basis = row_space(features)
-        np.testing.assert_allclose(features @ basis @ basis.T, features, atol=1e-6)
-        np.testing.assert_allclose(basis.T @ basis, np.eye(8), atol=1e-6)
 
 
 @pytest.mark.parametrize("head", HEADS)

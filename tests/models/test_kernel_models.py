@@ -212,6 +212,14 @@ class TestChoices:
         assert len({r["scaling"] for r in finalists[-3:]}) == 2
         assert isinstance(model.pipeline_["map"], NystroemFeatures)
 
+    def test_one_scaling_is_tried_without_the_metric_too(self, quick_metric, monkeypatch):
+        monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
+        monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
+        X, y = numbers(500)
+        model = KernelRegressor(32, scaling="standard", random_state=0).fit(X, y)
+        last = [r for r in model.search_results_ if r["n_rows"] == 400 and not r["all_rows"]][-2:]
+        assert [r["metric"] is None for r in last] == [False, True]
+
     def test_kernels_are_compared_again_with_other_columns(self, quick_metric, monkeypatch):
         monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
         monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)

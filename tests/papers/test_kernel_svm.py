@@ -36,3 +36,14 @@ def test_machines_are_those_without_shortcuts(rng):
     scores = held_out_scores(squared_distances, kernels, [1.0, 2.0, 3.0], X, y, held, held_y)
     assert scores.shape == (2, 3)
     assert scores[1, 1] == pytest.approx(plain.score(held, held_y))
+
+
+def test_penalties_that_take_too_many_steps_are_left_out(rng):
+    X, held = rng.normal(size=(80, 2)), rng.normal(size=(40, 2))
+    y, held_y = (np.where(rng.normal(size=len(rows)) > 0, 1, -1) for rows in (X, held))
+    penalties = [0.1, 1e3, 1e4]
+    rows = [gaussian(0.1)], penalties, X, y, held, held_y
+    whole = held_out_scores(squared_distances, *rows)
+    some = held_out_scores(squared_distances, *rows, most_steps=200)
+    assert np.isfinite(whole).all()
+    np.testing.assert_array_equal(some, [[whole[0, 0], -np.inf, -np.inf]])

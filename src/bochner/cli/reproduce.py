@@ -256,7 +256,7 @@ def _report(
     notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
     notes += [_cut(run)] * bool(run.interrupted or run.missing)
     n_before = len(run.results) - run.n_measured
-    before = f"{n_before} of {len(run.results)} cells were on file, from runs before this commit."
+    before = f"{n_before} of {len(run.results)} cells were on file, from runs before this one."
     notes += [before] * bool(n_before)
     document = make_document(
         study, request, run, drawn, command=command, notes=notes, device=device

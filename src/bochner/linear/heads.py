@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -25,6 +24,7 @@ from bochner.linear.base import Columns, LinearClassifierHead
 from bochner.linear.blocks import Blocks, TargetColumns
 from bochner.linear.hinge_passes import HingePasses
 from bochner.linear.ridge_head import RidgeHead, penalty_is_given
+from bochner.linear.row_space import RowSpace
 from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
 
@@ -105,13 +105,13 @@ class SquaredHingeClassifier(LinearClassifierHead):
     def _solutions(
         self, features: Any, columns: Columns, weights: Any, Cs: Sequence[float]
     ) -> Iterator[tuple[Any, Any]]:
-        basis = None
+        space = None
         if isinstance(features, np.ndarray):
             n, width = features.shape
             if 3 * width > n and min(n, width) <= _MAX_ROTATED:
                 # The columns of few rows are almost combinations of fewer.
-                basis = row_space(features)
-                features = features @ basis
+                space = RowSpace.of(features)
+                features = space.features
         last, rounded = None, self._rounded(features)
         for group in (Cs[:_SHARED], *([C] for C in Cs[_SHARED:])):
             solutions = squared_hinge_path(
@@ -126,7 +126,7 @@ class SquaredHingeClassifier(LinearClassifierHead):
             last = solutions[-1]
             for solution in solutions:
                 W = solution.coefficients
-                yield W if basis is None else basis @ W, solution.intercepts
+                yield W if space is None else space.coefficients(W), solution.intercepts
 
     def _rounded(self, features: Any) -> Callable[[float], Any]:
         """The features for a `C`: in float32 where that is precise enough."""
@@ -155,24 +155,6 @@ def _single(X: Any, function: Callable[[Any], Any]) -> Any:
     features = function(X)
     features = features if is_device(features) else to_numpy(features)
     return cast(features, namespace(features).float32)
-
-
-def row_space(features: NDArray[Any], smallest: float = 1e-9) -> NDArray[np.float64]:
-    """Orthonormal columns V for which ``features @ V @ V.T`` is (almost) the features.
-
-    Directions in which the squares of the rows sum to less than `smallest` times the largest are
-    left out. As V is orthonormal, a penalty on the coefficients of ``features @ V`` is one on
-    those of the features.
-    """
-    features = features.astype(np.float64, copy=False)
-    n, width = features.shape
-    gram = features @ features.T if n < width else features.T @ features
-    values, vectors = np.linalg.eigh(gram)
-    if not values[-1] > 0:  # all zero: one direction is as good as another
-        return np.eye(width, 1)
-    large = values > smallest * values[-1]
-    values, vectors = values[large], vectors[:, large]
-    return features.T @ (vectors / np.sqrt(values)) if n < width else vectors
 
 
 class RidgeClassifier(RidgeHead, LinearClassifierHead):

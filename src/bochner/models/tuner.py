@@ -160,7 +160,10 @@ class Tuner:
         settings = [one.setting for one in found[:_FINALISTS]]
         if self.mode in ("auto", None):
             # few rows favour few directions: other columns may be better with more of them
-            others = [one for one in by_scaling if one.setting.scaling != settings[0].scaling]
+            best = settings[0]
+            others = [one for one in by_scaling if one.setting.scaling != best.scaling]
+            if not others and best.metric is not None:
+                others = list(by_scaling)
             settings += [
                 replace(settings[0], scaling=one.setting.scaling, metric=None)
                 for one in sorted(others, key=lambda one: one.loss)[:1]

@@ -6,11 +6,13 @@ of several bandwidths are functions of the squared distances.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 
@@ -59,15 +61,26 @@ def held_out_scores(
     y: NDArray[Any],
     held_X: Any,
     held_y: NDArray[Any],
+    most_steps: int = -1,
 ) -> Matrix:
-    """Accuracy on held-out rows, of shape (kernels, penalties)."""
+    """Accuracy on held-out rows, of shape (kernels, penalties).
+
+    Penalties that increase take more and more steps. From the first that takes more than
+    `most_steps` on they are left out, with a score of minus infinity.
+    """
     matrix, held_matrix = pairwise(X, X), pairwise(held_X, X)
-
-    def scores(kernel: Kernel) -> list[float]:
+    scores = np.full((len(kernels), len(penalties)), -np.inf)
+    for row, kernel in zip(scores, kernels, strict=True):
         gram, held_gram = kernel(matrix), kernel(held_matrix)
-        return [_svm(C).fit(gram, y).score(held_gram, held_y) for C in penalties]
-
-    return np.array([scores(kernel) for kernel in kernels])
+        for k, C in enumerate(penalties):
+            svm = _svm(C).set_params(max_iter=most_steps)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                svm.fit(gram, y)
+            if svm.fit_status_:
+                break
+            row[k] = svm.score(held_gram, held_y)
+    return scores
 
 
 def fit_svm(

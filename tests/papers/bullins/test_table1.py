@@ -34,7 +34,9 @@ def test_cells():
         (method, width) for method in (RANDOM, LKRF, OURS) for width in widths
     ]
     full = cells(Request(TABLE1.tasks, TABLE1.full.seeds))
-    assert len(full) == 8 * 10 * 15
+    assert len(full) == 8 * (10 * 9 + 3 * 6)
+    assert {cell.seed for cell in full if cell.width == 1000} == set(range(10))
+    assert {cell.seed for cell in full if cell.width == 2000} == {0, 1, 2}
     assert {cell.max_train for cell in full} == {None}
     chosen = cells(Request(("mnist49",), 1, widths=(10, 20)))
     assert [cell.width for cell in chosen] == [10, 20] * 3

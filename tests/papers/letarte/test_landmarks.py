@@ -1,11 +1,13 @@
 import re
 
+import numpy as np
 import pytest
 
-from bochner.papers.letarte import svm
+from bochner.papers.letarte import common, svm, tuned_landmarks
 from bochner.papers.letarte.common import landmark_map, load_split
-from bochner.papers.letarte.landmarks import FIGURE2, METHODS
+from bochner.papers.letarte.landmarks import FIGURE2, FIGURE6, METHODS
 from bochner.papers.study import Request
+from bochner.records.cells import Result
 from bochner.records.sections import as_text
 from tests.papers.letarte import anew, cell, result
 
@@ -14,6 +16,29 @@ from tests.papers.letarte import anew, cell, result
 def test_landmarks_learn(method):
     measured = FIGURE2.measure(cell(method, study="landmarks", gamma=1e-5, percent=10))
     assert measured.score > 0.85  # always guessing the larger class: 0.63
+
+
+@pytest.mark.parametrize("method", ["PB-R", "PB-C"])
+def test_learned_landmarks_are_those_of_the_map_itself(method, monkeypatch):
+    monkeypatch.setattr(tuned_landmarks, "WAVES", np.float64)
+    of = cell(method, study="landmarks", gamma=1e-5, percent=10)
+    plain = common.measure_landmarks(of, load_split("breast", 0, 5000), 0.1)
+    measured = FIGURE2.measure(of)
+    assert measured.score == plain.score
+    assert measured.details == plain.details
+
+
+def test_the_widest_data_has_fewer_splits():
+    planned = []
+
+    def run(cells):
+        planned.extend(cells)
+        details = {"C": 1.0, "valid error": 0.0}
+        return [Result(c, 0.5, 0, 0, details | {"gamma": c.setting("gamma")}) for c in cells]
+
+    FIGURE6.collect(Request(("breast", "farm"), 5, widths=(1,)), run)
+    splits = {(c.task, c.seed) for c in planned if c.study == "landmarks"}
+    assert splits == {*(("breast", seed) for seed in range(5)), ("farm", 0), ("farm", 1)}
 
 
 def test_landmarks_are_as_many_as_asked_for_and_of_the_kind():

@@ -42,6 +42,25 @@ def test_the_study(monkeypatch):
     assert len(run.planned) == 1  # the same cell
 
 
+def test_gammas_are_cells_of_one_choice(breast, monkeypatch):
+    monkeypatch.setattr(svm, "GAMMAS", (1e-7, 1e-6, 1e-5))
+    run = anew(SVM)
+    (chosen,) = SVM.collect(Request(("breast",), 1), run)
+    together = tune_svm(authors_split(breast, 42), svm.GAMMAS)
+    assert len(run.planned) == 3
+    assert (chosen.details["gamma"], chosen.details["C"]) == (together.gamma, together.C)
+    assert chosen.score == 1 - together.test_error
+
+
+def test_nothing_is_chosen_from_a_part_of_the_gammas(monkeypatch):
+    monkeypatch.setattr(svm, "GAMMAS", (1e-6, 1e-5))
+
+    def first_only(cells):
+        return anew(SVM)(cells[:1])
+
+    assert SVM.collect(Request(("breast",), 1), first_only) == []
+
+
 def test_a_cut_is_noted():
     (result,) = SVM.collect(Request(("breast",), 1, quick=True), anew(SVM))
     assert result.cell.max_train == 500

@@ -44,10 +44,7 @@ def test_fewer_frequencies_are_the_first_ones(rows):
 
 
 def test_a_quick_version_tries_fewer_among_which_are_those_of_all_columns():
-    frequencies, betas = tuned_landmarks.tried(
-        Cell("s", "t", "PB", None, 0, None, (("coarse", True),))
-    )
-    assert (frequencies, betas) == ((16, 64), (0.01, 1.0, 100.0))
+    assert tuned_landmarks.tried(coarse=True) == ((16, 64), (0.01, 1.0, 100.0))
 
 
 def test_every_column_chooses_from_its_own_settings(monkeypatch):
@@ -64,3 +61,17 @@ def test_every_column_chooses_from_its_own_settings(monkeypatch):
     assert list(columns) == list(COLUMNS)
     assert columns["PB"] == measured.score
     assert min(columns.values()) > 0.8
+
+
+def test_waves_in_single_precision_are_precise_enough(rows):
+    X, y = rows
+    double, single = (
+        LandmarkFamily.fit(X, y, SHARE, GAMMA, 0, 16, dtype) for dtype in (np.float64, np.float32)
+    )
+    settings = [(16, 1.0), (16, 1000.0)]
+    (expected,), (found,) = (
+        family.similarities([X.astype(dtype)], settings)
+        for family, dtype in ((double, np.float64), (single, np.float32))
+    )
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=2e-5)

@@ -177,3 +177,18 @@ def test_reports():
     assert re.search(r"cpusmall +40 +12.5 ± 0.5\n", text)
     assert re.search(r"a9a +160 +85.00 ± 0.00\n", text)
     assert re.search(r"a9a +40 +-\n", text)
+
+
+def test_a_density_is_chosen_with_some_of_many_rows(folder, monkeypatch):
+    monkeypatch.setattr(linear_models, "CHOOSING_ROWS", 50)
+    predict, rows = linear_models._predictions, []
+
+    def recorded(method, cell, X, y, X_test):
+        rows.append((len(y), len(X_test)))
+        return predict(method, cell, X, y, X_test)
+
+    monkeypatch.setattr(linear_models, "_predictions", recorded)
+    measure(Cell("linear models", "a9a", CHOSEN, 40, 0))
+    *chosen, last = rows
+    assert chosen == [(40, 10)] * 3
+    assert last[0] > 50

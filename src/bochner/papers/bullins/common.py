@@ -78,7 +78,7 @@ class Experiment:
     `multiples` of the median rule for the bandwidth of the `baselines`, maps by the names of their
     methods. Widths are of all maps, in units of `columns_each` columns. Choices are made on a
     quarter of the rows, or in several `folds`. With `count_columns` the number of features that
-    were learned is a result.
+    were learned is a result. With `wide_seeds` maps of many columns have fewer seeds.
     """
 
     name: str
@@ -101,6 +101,7 @@ class Experiment:
     folds: int = 1
     bands: tuple[float, ...] = ()
     count_columns: bool = False
+    wide_seeds: int | None = None
 
 
 def make_study(
@@ -131,7 +132,8 @@ def collect(experiment: Experiment, request: Request, run: Runner) -> list[Resul
         *((method, None) for method in experiment.kernel_svms),
     ]
     max_train = experiment.quick_rows if request.quick else None
-    return run(grid(experiment.name, request, columns, max_train))
+    cells, few = grid(experiment.name, request, columns, max_train), experiment.wide_seeds
+    return run([c for c in cells if (c.width or 0) < WIDE_COLUMNS or few is None or c.seed < few])
 
 
 def measure_features(experiment: Experiment, cell: Cell) -> Result:

@@ -29,7 +29,7 @@ MERCER_MAPS: dict[str, dict[str, Any]] = {
     **{f"mixture {m}": {"density": "mixture", "n_mixture": m} for m in (4, 8, 16, 32, 64)},
 }
 METHODS = (RANDOM, ORTHOGONAL, NYSTROEM, *MERCER_MAPS)
-EXACT_NYSTROEM = 2560  # columns up to which scikit-learn's own is used
+EXACT_NYSTROEM = 640  # columns up to which scikit-learn's own is used
 
 
 def make_map(method: str, width: int | None, gamma: float, seed: int) -> Any:
