@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 
 from bochner import KernelClassifier
 from bochner.linear import SquaredHingeClassifier
-from bochner.models import limits
+from bochner.models import limits, tuner
 from bochner.models.hinge import is_affordable
 from bochner.models.settings import Labelled, Tried, clearly_worse
 from tests.places import PLACES
@@ -95,3 +95,15 @@ def test_it_is_not_tried_where_most_margins_are_short():
     held = Labelled(None, np.arange(10) % 5, columns, None)
     assert is_affordable(SimpleNamespace(decisions=0.9 * columns), held)
     assert not is_affordable(SimpleNamespace(decisions=0.1 * columns), held)
+
+
+def test_a_part_of_the_rows_decides_with_as_many_for_each_feature(rows, monkeypatch):
+    X, y, *_ = rows
+    monkeypatch.setattr(limits, "SEARCH_ROWS", 300)
+    monkeypatch.setattr(tuner, "COARSE_WIDTH", 16)
+    model = KernelClassifier(100, loss="squared_hinge", **GIVEN).fit(X, y)
+    narrow, wide = [r for r in model.search_results_ if r["loss"] == "squared_hinge"]
+    assert (narrow["n_components"], wide["n_components"]) == (50, 100)  # half of the rows
+    assert narrow["penalty"] == wide["penalty"]
+    assert model.chosen_ == wide
+    assert model.pipeline_["map"].n_components == 100

@@ -49,7 +49,7 @@ class Judge:
     task : {"classification", "regression"}
         What the targets are.
     width : int or None
-        Number of features of finalists; None where all rows are landmarks.
+        Number of features of finalists, which are kept; None where all rows are landmarks.
     penalty : float or None
         Given, or to be chosen.
     seed : int
@@ -77,7 +77,7 @@ class Judge:
     ) -> None:
         self.rows, self.held, self.task = rows, held, task
         self.rows_are_dense = not sparse.issparse(rows.X)
-        self.width, self.penalty = width, penalty
+        self.penalty, self.kept_widths = penalty, {width}
         self.seed, self.n_jobs, self.report = seed, n_jobs, report
         self._keep_sums = keep_sums
         self.tried: list[Tried] = []
@@ -146,20 +146,28 @@ class Judge:
         penalty = search_along(choices, start, judge)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
-        if setting.width == self.width and n_rows == self.n_rows:
+        if setting.width in self.kept_widths and n_rows == self.n_rows:
             sums = None
             if self._keep_sums:
                 sums = solved.get(penalty) or equations.settled(penalty * equations.weight)
             self._fitted[tried.setting] = feature_map, sums
         return self._noted(tried)
 
-    def judge_hinge(self, squares: Tried) -> Tried:
-        """A finalist with the squared hinge loss in the place of squares."""
+    def judge_hinge(self, squares: Tried, penalty: float | None = None) -> Tried:
+        """What is kept, with the squared hinge loss in the place of squares.
+
+        The penalty is the one that was given, that of the argument, or the best.
+        """
         setting = squares.setting
         feature_map, _ = self._fitted[setting]
         space = self.space(setting.scaling, setting.metric)
-        hinge = try_hinge(squares, feature_map, space, self.rows, self.held, self.penalty)
-        return self._noted(hinge)
+        known = self.penalty or penalty
+        return self._noted(try_hinge(squares, feature_map, space, self.rows, self.held, known))
+
+    def judge_narrow(self, setting: Setting, width: int) -> Tried:
+        """A setting with fewer features, kept as finalists are."""
+        self.kept_widths.add(width)
+        return self.judge(replace(setting, width=width))
 
     def _noted(self, tried: Tried) -> Tried:
         self.tried.append(tried)

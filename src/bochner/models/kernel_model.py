@@ -171,6 +171,7 @@ class KernelModel(CheckedRows):
             n_jobs=self.n_jobs,
             keep_sums=len(y) <= search_rows(X),
             deadline=begun + budget,
+            n_total=len(y),
             report=self._report,
         )
         return tuner, judges

@@ -68,6 +68,8 @@ class Tuner:
         ``"auto"``, or one of the losses.
     deadline : float
         Of :func:`time.perf_counter`; after it no setting is tried that can be left out.
+    n_total : int or None
+        How many rows the model will be fitted to, where these are a part of them.
     **options
         Of :class:`bochner.models.judge.Judge`.
     """
@@ -85,6 +87,7 @@ class Tuner:
         penalty: float | None = None,
         loss: Loss | Literal["auto"] = "auto",
         deadline: float = float("inf"),
+        n_total: int | None = None,
         **options: Any,
     ) -> None:
         self.task, self.mode, self.penalty, self.deadline = task, metric, penalty, deadline
@@ -104,8 +107,9 @@ class Tuner:
         if self._have_kernels:
             first = {family.kernel: family for family in reversed(self.families)}
             self.families = [f for f in self.families if first[f.kernel] is f]
-        width = None if self.exact else width or WIDTH
-        self.judge = Judge(rows, held, task, width=width, penalty=penalty, **options)
+        self.width = None if self.exact else width or WIDTH
+        self._share = n_rows / max(n_rows, n_total or 0)
+        self.judge = Judge(rows, held, task, width=self.width, penalty=penalty, **options)
         self.scalings = scalings
         if not self.judge.rows_are_dense:  # they keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
@@ -113,7 +117,8 @@ class Tuner:
     @property
     def n_settings(self) -> int:
         """How many settings there are to choose from, before any row has been seen."""
-        bandwidths = sum(max(1, len(family.bandwidths)) for family in self.families)
+        nearby = 1 + len(_NEARBY) if self._have_kernels else 1
+        bandwidths = sum(max(1, nearby * len(family.bandwidths)) for family in self.families)
         penalties = len(PENALTIES) if self.penalty is None else 1
         metrics = {"auto": 1 + len(MODES), None: 1}.get(self.mode, 2)
         losses = 1 + self._tries_hinge
@@ -121,7 +126,7 @@ class Tuner:
 
     def run(self) -> Tried:
         """The best setting, tried with all rows and features."""
-        coarse = min(self.judge.width or COARSE_WIDTH, COARSE_WIDTH)
+        coarse = min(self.width or COARSE_WIDTH, COARSE_WIDTH)
         first = self.families[0]
         by_scaling = [
             self.judge.along_bandwidths(Setting(s, None, first, None, coarse), _COARSE_ROWS)
@@ -144,10 +149,18 @@ class Tuner:
         affordable = self._asks_hinge or (self._in_time() and is_affordable(squares, held))
         if self.exact or not (self._tries_hinge and affordable):
             return squares
-        hinge = self.judge.judge_hinge(squares)
+        compared, setting = squares, squares.setting
+        if self._share < 1 and setting.width is not None and setting.width > COARSE_WIDTH:
+            # as many rows for each feature as the model will have: few make all losses alike
+            width = max(COARSE_WIDTH, int(self._share * setting.width))
+            compared = self.judge.judge_narrow(setting, width)
+        hinge = self.judge.judge_hinge(compared)
         # their margins have different scales: only decisions can be compared
-        better = self._asks_hinge or clearly_worse(squares, hinge, 0.5, counted=True)
-        return hinge if better else squares
+        if not (self._asks_hinge or clearly_worse(compared, hinge, 0.5, counted=True)):
+            return squares
+        if compared is squares:
+            return hinge
+        return self.judge.judge_hinge(squares, hinge.setting.penalty)
 
     def _complexity(self, one: Tried) -> tuple[int, int]:
         names = [family.kernel for family in self.families]
@@ -182,7 +195,7 @@ class Tuner:
 
     def _at_full_width(self, setting: Setting) -> Setting:
         family = self._maps.get(setting.family.kernel, setting.family)
-        return replace(setting, family=family, width=self.judge.width)
+        return replace(setting, family=family, width=self.width)
 
     def _decided(self, finalists: Sequence[Tried]) -> Tried:
         """The best finalist; or one that is clearly right more often, whatever its margins."""
