@@ -191,7 +191,7 @@ class TestChoices:
         assert len(exact) == sum(map(len, by_rows.values()))
         kernels = {"gaussian", "matern 3/2", "exponential", "laplacian"}
         assert {r["kernel"] for r in by_rows[100]} == kernels
-        assert 1 <= len(by_rows[400]) <= 2
+        assert len(by_rows[400]) == 1  # takes most of the time
         bandwidths = {r["bandwidth"] for r in by_rows[200]}
         assert any({0.7 * b, 1.4 * b} <= bandwidths for b in bandwidths)  # around the best
         assert len(by_rows[200]) <= 4 + 2

@@ -218,7 +218,8 @@ class Tuner:
         found = self._on_more(going_on(found, 4, 2.0), _SECOND_ROWS)
         found[0] = min([found[0], *self._nearby(found[0])], key=lambda one: one.loss)
         found = going_on(found, _FINALISTS, 1.0)
-        return self._on_more(found, self.judge.n_rows) if self.exact else found
+        # a factor of all rows is most of the time: one is computed
+        return self._on_more([self._decided(found)], self.judge.n_rows) if self.exact else found
 
     def _on_more(self, found: Sequence[Tried], n_rows: int) -> list[Tried]:
         """The same with more rows, the best first."""
