@@ -94,14 +94,14 @@ class GrowingFactor:
 class ExtendedFactor:
     """A factor with more rows and columns, whose blocks stay where they are.
 
-    Less memory than :meth:`GrowingFactor.append`, for a matrix that grows once.
+    Less memory than :meth:`GrowingFactor.append`, for a matrix that grows once, by columns of
+    which `above` are the first rows and `corner` the new ones.
     """
 
-    def __init__(self, factor: GrowingFactor, columns: Any) -> None:
-        self._first, before = factor, factor.size
-        self._above = solve_triangular(factor.lower, columns[:before, :])
-        corner = columns[before:, :] - self._above.T @ self._above
-        self._last = GrowingFactor(corner, overwrite=True)
+    def __init__(self, factor: GrowingFactor, above: Any, corner: Any) -> None:
+        self._first = factor
+        self._above = solve_triangular(factor.lower, above)
+        self._last = GrowingFactor(corner - self._above.T @ self._above, overwrite=True)
 
     @property
     def size(self) -> int:

@@ -130,10 +130,11 @@ class FactorisedKernel:
         """
         xp, p = namespace(kernel), kernel.shape[0]
         roots = xp.concat([self.roots, _roots(weights, kernel)], axis=0)
-        narrow = cast(roots, kernel.dtype)
-        columns = narrow * kernel.T * narrow[-p:, :].T
-        corner = columns[-p:, :] + self.shift * identity(p, kernel, kernel.dtype)
-        factor = ExtendedFactor(self.factor, xp.concat([columns[:-p, :], corner], axis=0))
+        if not bool(xp.all(roots == 1)):  # a copy of many numbers
+            narrow = cast(roots, kernel.dtype)
+            kernel = narrow[-p:, :] * kernel * narrow.T
+        corner = kernel[:, -p:] + self.shift * identity(p, kernel, kernel.dtype)
+        factor = ExtendedFactor(self.factor, kernel[:, :-p].T, corner)
         both = xp.concat([self.targets, convert(targets, self.targets)], axis=0)
         return replace(self, factor=factor, targets=both, roots=roots)
 
