@@ -47,17 +47,33 @@ def test_lloyd_is_kmeans_step_by_step(place, monkeypatch):
     first = np.vstack([X[:11], np.full((1, 3), 50.0)])  # the last is nearest to no row
     move = PLACES[place]
     found = to_numpy(landmarks.lloyd(move(X), move(first), 4))
-    np.testing.assert_array_equal(found[-1], first[-1])
+    np.testing.assert_allclose(found[-1], first[-1], rtol=1e-14)
     expected = KMeans(11, init=first[:11], n_init=1, max_iter=4, tol=0).fit(X).cluster_centers_
     np.testing.assert_allclose(found[:-1], expected, rtol=1e-10)
 
 
+def test_lloyd_of_rows_far_from_the_origin():
+    X = np.round(np.random.default_rng(0).normal(size=(300, 3)), 2).astype(np.float32)
+    far = X + np.float32(4096)
+    X = far - np.float32(4096)  # what is left of them
+    near, found = (landmarks.lloyd(rows, rows[:11], 4) for rows in (X, far))
+    np.testing.assert_allclose(found - 4096, near, atol=1e-3)
+
+
 def test_rows_on_a_device_stay_there(monkeypatch):
     X = np.random.default_rng(0).normal(size=(300, 3))
+    seen = []
+
+    def lloyd(rows, centroids, n_steps):
+        seen.append(rows)
+        return -centroids
+
     monkeypatch.setattr(landmarks, "on_cuda", lambda X: True)
+    monkeypatch.setattr(landmarks, "lloyd", lloyd)
     found = choose_landmarks("kmeans", X, 20, None, np.random.RandomState(0))
-    again = landmarks.lloyd(X, found, 1)  # 25 steps are enough for so few rows
-    np.testing.assert_allclose(found, again)
+    np.testing.assert_array_equal(seen[0], X)  # all of them
+    assert {tuple(row) for row in -found} <= {tuple(row) for row in X}  # where it begins
+    assert len(np.unique(found, axis=0)) == 20
 
 
 def test_leverage_is_that_of_the_kernel_matrix():

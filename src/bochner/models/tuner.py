@@ -50,10 +50,8 @@ class Tuner:
 
     Parameters
     ----------
-    rows, held : Labelled
-        To fit on, and to judge by; the former in random order.
-    task : {"classification", "regression"}
-        What the targets are.
+    rows, held, task, penalty, **options
+        Of :class:`bochner.models.judge.Judge`.
     families : sequence of Family
         To choose from, the simplest first.
     width : int or None
@@ -62,16 +60,12 @@ class Tuner:
         To choose from, the simplest first.
     metric : str or None
         Mode of the metric.
-    penalty : float or None
-        Given, or to be chosen.
     loss : str
         ``"auto"``, or one of the losses.
     deadline : float
         Of :func:`time.perf_counter`; after it no setting is tried that can be left out.
     n_total : int or None
         How many rows the model will be fitted to, where these are a part of them.
-    **options
-        Of :class:`bochner.models.judge.Judge`.
     """
 
     def __init__(
@@ -103,7 +97,7 @@ class Tuner:
             width is None and not self._asks_hinge and may_be_exact(n_rows) and self._have_kernels
         )
         # kernels are compared without features; those of the last family of one are used
-        self._maps = {f.kernel: f for f in self.families} if self._have_kernels else {}
+        self._maps = {family.kernel: family for family in self.families}
         if self._have_kernels:
             first = {family.kernel: family for family in reversed(self.families)}
             self.families = [f for f in self.families if first[f.kernel] is f]
@@ -171,30 +165,29 @@ class Tuner:
         if self.exact:
             return list(found)
         settings = [one.setting for one in found[:_FINALISTS]]
+        top = settings[0]
         if self.mode in ("auto", None):
             # few rows favour few directions: other columns may be better with more of them
-            best = settings[0]
-            others = [one for one in by_scaling if one.setting.scaling != best.scaling]
-            if not others and best.metric is not None:
+            others = [one for one in by_scaling if one.setting.scaling != top.scaling]
+            if not others and top.metric is not None:
                 others = list(by_scaling)
             settings += [
-                replace(settings[0], scaling=one.setting.scaling, metric=None)
+                replace(top, scaling=one.setting.scaling, metric=None)
                 for one in sorted(others, key=lambda one: one.loss)[:1]
             ]
         finalists: list[Tried] = []
-        for one in settings:
+        for setting in settings:
             if not finalists or self._in_time():
-                finalists.append(self.judge.judge(self._at_full_width(one)))
-        best = self._decided(finalists).setting
-        if self._maps and best.scaling != settings[0].scaling and self._in_time():
+                finalists.append(self.judge.judge(self._at_full_width(setting)))
+        scaling = self._decided(finalists).setting.scaling
+        if self._have_kernels and scaling != top.scaling and self._in_time():
             # kernels were compared with other columns
-            plain = [one for one in by_scaling if one.setting.scaling == best.scaling]
-            best = self._kernels(plain)[0].setting
-            finalists.append(self.judge.judge(self._at_full_width(best)))
+            found = self._kernels([one for one in by_scaling if one.setting.scaling == scaling])
+            finalists.append(self.judge.judge(self._at_full_width(found[0].setting)))
         return finalists
 
     def _at_full_width(self, setting: Setting) -> Setting:
-        family = self._maps.get(setting.family.kernel, setting.family)
+        family = self._maps[setting.family.kernel] if self._have_kernels else setting.family
         return replace(setting, family=family, width=self.width)
 
     def _decided(self, finalists: Sequence[Tried]) -> Tried:

@@ -64,6 +64,8 @@ def lloyd(X: Any, centroids: Any, n_steps: int) -> Any:
     A centroid that no row is nearest to stays.
     """
     xp = namespace(X)
+    centre = xp.mean(X, axis=0)  # float32 has few digits for differences of long rows
+    X, centroids = X - centre, centroids - centre
     numbers = xp.arange(centroids.shape[0], device=device_of(X))
     for _ in range(n_steps):
         half_lengths = xp.sum(centroids * centroids, axis=1) / 2
@@ -73,11 +75,9 @@ def lloyd(X: Any, centroids: Any, n_steps: int) -> Any:
             is_nearest = cast(nearest[:, None] == numbers, X.dtype)
             sums = sums + is_nearest.T @ X[tile, :]
             counts = counts + xp.sum(is_nearest, axis=0)
-        known = counts[:, None] > 0
-        centroids = xp.where(
-            known, sums / xp.where(known, counts[:, None], 1 + 0 * sums), centroids
-        )
-    return centroids
+        means = sums / xp.where(counts > 0, counts, 1 + 0 * counts)[:, None]
+        centroids = xp.where(counts[:, None] > 0, means, centroids)
+    return centroids + centre
 
 
 def leverage_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
