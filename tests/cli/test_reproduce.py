@@ -222,8 +222,17 @@ def test_no_cell_is_begun_after_the_minutes(program, tiny, tmp_path):
     assert len(tiny) == n_before
     assert "Stopped in time: 1 of the cells planned so far were not measured." in result.output
     notes = json.loads((tmp_path / "out" / "results.json").read_text())["notes"]
-    assert notes[-2].startswith("Stopped in time: 1 of")
-    assert notes[-1] == "2 of 2 cells were on file, from runs before this one."
+    assert notes[-1].startswith("Stopped in time: 1 of")
+
+
+def test_cells_of_other_commits_are_counted_and_named(program, tiny, tmp_path, monkeypatch):
+    for name, seeds in (("first", "1"), ("second", "2")):
+        monkeypatch.setattr(reproduce, "commit", lambda name=name: name)
+        result = program("tiny", "--tasks", "breast", "--seeds", seeds, "--output", "out")
+        assert result.exit_code == 0, result.output
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert document["commit"] == "first, second"
+    assert re.fullmatch(r"2 of \d cells were measured at other commits.", document["notes"][-1])
 
 
 def test_results_are_put_on_record_and_the_pages_written(program, tiny, tmp_path):
@@ -393,14 +402,14 @@ def test_a_device_reaches_the_measurement(program, tiny, monkeypatch, tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     asked = []
 
-    def measure(cell, device, budget):
-        asked.append((device, budget))
+    def measure(cell, device):
+        asked.append(device)
         return Result(cell, 0.9, 0.1, 1.0)
 
     study = replace(STUDIES["tiny"], on_devices=True, measure=measure)
     monkeypatch.setitem(STUDIES, "tiny", study)
     result = program("tiny", "--quick", "--device", "cpu:0")
     assert result.exit_code == 0, result.output
-    assert set(asked) == {("cpu:0", reproduce.DEVICE_BUDGET)}
+    assert set(asked) == {"cpu:0"}
     document = json.loads((tmp_path / "bochner-results/tiny-quick/results.json").read_text())
     assert document["command"] == "bochner reproduce tiny --quick --device cpu:0"

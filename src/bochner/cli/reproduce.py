@@ -25,14 +25,13 @@ from bochner.cli.console import (
     write_page,
 )
 from bochner.records.cells import Cell, Notebook, Result
+from bochner.records.provenance import commit
 from bochner.records.run import Event, Failure, Run
 from bochner.records.sections import as_text
 from bochner.records.wording import counted
 
 if TYPE_CHECKING:
     from bochner.papers.study import Request, Study
-
-DEVICE_BUDGET = 2**33  # bytes of scratch memory on a device
 
 
 def reproduce(
@@ -84,7 +83,7 @@ def reproduce(
     ] = False,
     device: Annotated[
         str,
-        typer.Option(help="cpu, or a device of PyTorch such as cuda; only networks can use it."),
+        typer.Option(help="cpu, or a device of PyTorch such as cuda; --list says who uses it."),
     ] = "cpu",
     minutes: Annotated[
         float | None,
@@ -139,7 +138,8 @@ def reproduce(
         fail(f"{study} has no data; set BOCHNER_DATA or --data to the folder of the data files")
     with one_line_errors():
         deadline = None if minutes is None else time.monotonic() + 60 * minutes
-        run = Run(measure, Notebook(resume or folder / "cells.jsonl"), jobs, _watch, deadline)
+        notebook = Notebook(resume or folder / "cells.jsonl")
+        run = Run(measure, notebook, jobs, _watch, deadline, commit())
         _introduce(chosen, quick, run)
         options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
         options |= {"--jobs": jobs * (jobs > 1), "--device": device if device != "cpu" else None}
@@ -255,9 +255,9 @@ def _report(
     say(f"\n{as_text(sections)}", *quick, *failures, *undrawn)
     notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
     notes += [_cut(run)] * bool(run.interrupted or run.missing)
-    n_before = len(run.results) - run.n_measured
-    before = f"{n_before} of {len(run.results)} cells were on file, from runs before this one."
-    notes += [before] * bool(n_before)
+    n_other = sum(result.commit != run.commit for result in run.results)
+    other = f"{n_other} of {len(run.results)} cells were measured at other commits."
+    notes += [other] * bool(n_other)
     document = make_document(
         study, request, run, drawn, command=command, notes=notes, device=device
     )
@@ -274,9 +274,9 @@ def _report(
 def _on_device(study: Study, device: str) -> Callable[[Cell], Result]:
     """The measurement on a device, which must be there."""
     if not study.on_devices:
-        fail(f"{study.name} does not use a device; --device is for studies of networks")
+        fail(f"{study.name} does not use a device; --list names those that do")
     check_device(device)
-    return partial(study.measure, device=device, budget=DEVICE_BUDGET)
+    return partial(study.measure, device=device)
 
 
 def _notebook_name(path: Path | None, folder: Path) -> str:

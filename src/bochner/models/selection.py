@@ -27,6 +27,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import FunctionTransformer
 
 from bochner.engine.places import to_numpy
+from bochner.engine.summaries import rows_at
 from bochner.linear.base import LinearHead
 from bochner.linear.penalty import PATIENCE
 from bochner.linear.scoring import Measure
@@ -249,7 +250,7 @@ def _raised_gamma(
 
 def choose_map(
     candidates: Mapping[Any, Callable[[], Any]],
-    X: NDArray[Any],
+    X: Any,
     y: NDArray[Any],
     head: LinearHead,
     measure: Measure,
@@ -265,8 +266,10 @@ def choose_map(
     ----------
     candidates : mapping
         From a name to a function that makes an unfitted feature map.
-    X, y : arrays of shape (n, d) and (n,)
-        Training rows and their labels.
+    X : array of shape (n, d)
+        Training rows, on the host or on a device.
+    y : array of shape (n,)
+        Their labels, on the host.
     head : LinearHead
         The unfitted linear model on the features.
     measure : Measure
@@ -316,13 +319,13 @@ def choose_map(
     feature_map = candidates[name]().set_params(**settle(judged)).fit(X, y)
     seconds = time.perf_counter() - start
     settings = {"C": head.default_Cs(len(y))[position]}
-    fitted = clone(head).set_params(**settings).fit(to_numpy(feature_map.transform(X)), y)
+    fitted = clone(head).set_params(**settings).fit(feature_map.transform(X), y)
     return name, FittedModel(feature_map, fitted, lambda rows: rows, seconds, settings, score)
 
 
 def _best_candidate(
     candidates: Mapping[Any, Callable[[], Any]],
-    X: NDArray[Any],
+    X: Any,
     y: NDArray[Any],
     head: LinearHead,
     measure: Measure,
@@ -334,9 +337,11 @@ def _best_candidate(
     for name, make in candidates.items():
         paths = []
         for kept, held in splits:
-            feature_map = make().fit(X[kept], y[kept])
-            rows = X[kept], y[kept], X[held], y[held]
-            paths.append(judge_map(feature_map, head, *rows, measure, patience).scores)
+            X_kept, y_kept = rows_at(X, kept), y[kept]
+            feature_map = make().fit(X_kept, y_kept)
+            held_out = rows_at(X, held), y[held]
+            choice = judge_map(feature_map, head, X_kept, y_kept, *held_out, measure, patience)
+            paths.append(choice.scores)
         means = np.mean(paths, axis=0)
         position = int(np.argmax(means))
         if best is None or means[position] > best[2]:

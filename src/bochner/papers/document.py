@@ -14,7 +14,7 @@ from typing import Any
 
 from bochner.papers.study import Request, Study
 from bochner.records.files import writing_whole
-from bochner.records.provenance import commit, machine, versions
+from bochner.records.provenance import machine, versions
 from bochner.records.run import Run
 from bochner.records.sections import Section, as_plain
 from bochner.records.wording import counted
@@ -97,7 +97,7 @@ def make_document(
         "command": command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(sum(result.seconds for result in run.results), 1),
-        "commit": commit(),
+        "commit": _commits(run),
         "versions": versions(),
         "machine": machine(device),
         "request": asdict(request),
@@ -111,6 +111,12 @@ def make_document(
             for each in drawn
         ],
     }
+
+
+def _commits(run: Run) -> str | None:
+    """The commit that the cells were measured at; all of them, where there are several."""
+    found = dict.fromkeys(result.commit or "unknown" for result in run.results)
+    return ", ".join(found) or None
 
 
 def _is_complete(study: Study, request: Request, run: Run) -> bool:

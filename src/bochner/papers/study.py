@@ -67,7 +67,7 @@ class Study:
     widths : str
         What ``--widths`` counts; empty where there is nothing to choose.
     on_devices : bool
-        Whether `measure` takes a `device` and the `budget` of memory there.
+        Whether `measure` takes a `device`.
     name : str
         By default the first author and the item: ``letarte-figure1``.
     """

@@ -68,7 +68,7 @@ class Result:
     `score` is on the test rows: the share classified correctly, or R2. `fit` is the time in
     seconds of a fit, in a study of the feature map alone, in a comparison of the model with all
     choices made on held-out rows; `seconds` is that of everything. `details` has what was chosen,
-    and other numbers.
+    and other numbers. `commit` is that of the program that measured it, where it is known.
     """
 
     cell: Cell
@@ -76,6 +76,7 @@ class Result:
     fit: float
     seconds: float
     details: dict[str, Any] = field(default_factory=dict)
+    commit: str | None = None
 
 
 class Notebook:
@@ -164,6 +165,7 @@ def _read_result(line: str) -> Result | None:
         _is_whole(cell.seed),
         *(isinstance(number, float) or _is_whole(number) for number in numbers),
         isinstance(result.details, dict),
+        result.commit is None or isinstance(result.commit, str),
     )
     return result if all(right) else None
 

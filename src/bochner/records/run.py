@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -95,6 +95,8 @@ class Run:
         Is given every event, the number of cells that are done, and of those to be measured.
     deadline : float, optional
         Time of ``time.monotonic()`` after which no cell is begun.
+    commit : str, optional
+        Of this program, which is written down with each result.
 
     Attributes
     ----------
@@ -124,6 +126,7 @@ class Run:
     n_jobs: int = 1
     watch: Callable[[Event, int, int], None] = lambda event, n_done, n_cells: None
     deadline: float | None = None
+    commit: str | None = None
     planned: list[Cell] = field(default_factory=list)
     failures: dict[Cell, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -185,7 +188,7 @@ class Run:
                 if isinstance(event, Failure):
                     self.failures[event.cell] = event.message
                 elif isinstance(event, Result):
-                    self.notebook.add(event)
+                    self.notebook.add(replace(event, commit=self.commit))
                     self.n_measured += 1
                 n_done += not isinstance(event, Cell)
                 self.watch(event, n_done, n_done + len(self.missing))

@@ -52,6 +52,15 @@ def test_pairs(task, method, folder):
     assert measured.fit <= measured.seconds
 
 
+@pytest.mark.parametrize("method", [RANDOM, LKRF, OURS])
+def test_on_a_device(method, folder):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    cell = Cell("table1", "mnist17", method, 20, seed=0)
+    measured = measure_features(cheap(EXPERIMENT), cell, device="cpu:0")
+    assert measured.score > 0.9
+    assert TABLE1.on_devices
+
+
 def test_measuring_again_gives_the_same(folder):
     cell = Cell("table1", "mnist49", OURS, 20, seed=1, max_train=60)
     first, second = (measure_features(cheap(EXPERIMENT), cell) for _ in range(2))

@@ -38,6 +38,13 @@ def test_classes(task, method, folder):
     assert (PART in measured.details) == (task != "covtype")
 
 
+def test_on_a_device(folder):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    cell = Cell("linear models", "a9a", CHOSEN, 40, 0)
+    there, here = measure(cell, device="cpu:0"), measure(cell)
+    assert there.score == pytest.approx(here.score, abs=0.01)
+
+
 @pytest.mark.parametrize("method", [ORTHOGONAL, NYSTROEM, MERCER])
 def test_numbers(method, folder):
     measured = measure(Cell("linear models", "cadata", method, 40, 0))
@@ -183,9 +190,9 @@ def test_a_density_is_chosen_with_some_of_many_rows(folder, monkeypatch):
     monkeypatch.setattr(linear_models, "CHOOSING_ROWS", 50)
     predict, rows = linear_models._predictions, []
 
-    def recorded(method, cell, X, y, X_test):
+    def recorded(method, cell, X, y, X_test, device):
         rows.append((len(y), len(X_test)))
-        return predict(method, cell, X, y, X_test)
+        return predict(method, cell, X, y, X_test, device)
 
     monkeypatch.setattr(linear_models, "_predictions", recorded)
     measure(Cell("linear models", "a9a", CHOSEN, 40, 0))

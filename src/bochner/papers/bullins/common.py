@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from bochner.data.local import LocalDataset
+from bochner.engine.places import on_device
 from bochner.fourier.bandwidth import median_distance
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
@@ -114,6 +115,7 @@ def make_study(
         measure=partial(measure_features, experiment),
         sections=sections,
         widths="columns",
+        on_devices=True,
         **values,
     )
 
@@ -136,8 +138,8 @@ def collect(experiment: Experiment, request: Request, run: Runner) -> list[Resul
     return run([c for c in cells if (c.width or 0) < WIDE_COLUMNS or few is None or c.seed < few])
 
 
-def measure_features(experiment: Experiment, cell: Cell) -> Result:
-    """A linear model on learned or on random features."""
+def measure_features(experiment: Experiment, cell: Cell, device: str = "cpu") -> Result:
+    """A linear model on learned or on random features, computed on the device."""
     data = rows_of(experiment, cell)
     X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
     assert y_test is not None
@@ -154,7 +156,7 @@ def measure_features(experiment: Experiment, cell: Cell) -> Result:
         warnings.simplefilter("ignore", ConvergenceWarning)
         name, model = choose_map(
             candidates,
-            X,
+            on_device(X, device),
             y,
             experiment.head,
             measure,
@@ -162,7 +164,7 @@ def measure_features(experiment: Experiment, cell: Cell) -> Result:
             max_rows=WIDE_BANDWIDTH_ROWS if wide else BANDWIDTH_ROWS,
             folds=experiment.folds,
         )
-    score = measure.score(y_test, model.predict_in_blocks(X_test))
+    score = measure.score(y_test, model.predict_in_blocks(on_device(X_test, device)))
     details = {"C": model.C, "held-out": model.score}
     if len(candidates) > 1:
         details["band" if cell.method == OURS else GAMMA] = name

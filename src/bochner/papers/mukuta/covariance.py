@@ -25,7 +25,7 @@ from bochner.records.sections import Row, Section
 MAPS, IMAGES = 400, 2000
 
 
-def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
+def measure(cell: Cell, device: str = "cpu") -> Result:
     """Measure one cell.
 
     The score is the root mean square of the correlations between different features of patches,
@@ -34,7 +34,7 @@ def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) ->
     start = time.perf_counter()
     data = networks.load_part(networks.dataset_of(cell.task), cell.max_train, cell.seed)
     X = on_device(data.X_train, device)
-    network, fit = networks.fitted(cell, X, networks.QUANTILE, budget)
+    network, fit = networks.fitted(cell, X, networks.QUANTILE)
     patches, maps = last_features(network, X[:IMAGES])
     details = {"maps": off_diagonal(maps)}
     return timed_result(cell, off_diagonal(patches), fit, start, details)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bochner.data.local import LocalDataset, load_images
-from bochner.engine.places import on_device
+from bochner.engine.places import is_host, on_device
 from bochner.engine.summaries import rows_at
 from bochner.images.layers import ARCHITECTURES, Layer
 from bochner.images.network import ConvolutionalKernelNetwork
@@ -42,7 +42,7 @@ PATCHES = 300_000
 # of the quick versions, which have `max_train` images
 QUICK_IMAGES, QUICK_PATCHES, QUICK_MAP = 600, 20_000, OptimizedMap(5_000, 20)
 HELD_OUT = 6  # one of this many training images is held out
-GIBIBYTE = 2**30
+HOST_MEMORY, DEVICE_MEMORY = 2**30, 2**33  # bytes of scratch memory of a network
 
 
 def make_study(
@@ -54,7 +54,7 @@ def make_study(
         paper=PAPER,
         tasks=tasks,
         files={task: FILES[dataset_of(task)] for task in tasks},
-        full=Version(2, full_time),
+        full=Version(3, full_time),
         quick=Version(1, quick_time, note, (quick_task,)),
         on_devices=True,
         **values,
@@ -74,15 +74,12 @@ def collect(
     return run(grid(experiment, request, columns, QUICK_IMAGES if request.quick else None))
 
 
-def measure_accuracy(
-    cell: Cell, quantiles: Sequence[float], device: str = "cpu", budget: int = GIBIBYTE
-) -> Result:
+def measure_accuracy(cell: Cell, quantiles: Sequence[float], device: str = "cpu") -> Result:
     """The accuracy of a linear model on the features of a network.
 
     The task of the cell is the name of an architecture, its width the number of maps of the last
     layer, None for that of the architecture. Held-out images choose among the `quantiles` of the
-    bandwidth. The device ``"cpu"`` is NumPy, any other one of PyTorch; `budget` are bytes of
-    scratch memory of the network.
+    bandwidth. The device ``"cpu"`` is NumPy, any other one of PyTorch.
     """
     start = time.perf_counter()
     data = load_part(dataset_of(cell.task), cell.max_train, cell.seed)
@@ -92,7 +89,7 @@ def measure_accuracy(
     head = SquaredHingeClassifier()
     best: tuple[dict[str, float], float, Any, Any] | None = None
     for quantile in quantiles:
-        network, fit = fitted(cell, X, quantile, budget)
+        network, fit = fitted(cell, X, quantile)
         begin = _clock(X)
         features = network.transform(X)
         seconds = _clock(X) - begin
@@ -148,9 +145,7 @@ def architecture(name: str, maps: int | None = None) -> tuple[Layer, ...]:
     return (*first, last if maps is None else replace(last, maps=maps))
 
 
-def fitted(
-    cell: Cell, X: Any, quantile: float, budget: int = GIBIBYTE
-) -> tuple[ConvolutionalKernelNetwork, float]:
+def fitted(cell: Cell, X: Any, quantile: float) -> tuple[ConvolutionalKernelNetwork, float]:
     """The network of a cell, fitted to images, and the seconds that it took."""
     if cell.method not in METHODS:
         raise ValueError(f"there is no method {cell.method!r}; there are {', '.join(METHODS)}.")
@@ -160,7 +155,7 @@ def fitted(
         approximation=QUICK_MAP if cell.method == OPTIMIZED and quick else METHODS[cell.method],
         quantile=quantile,
         n_patches=QUICK_PATCHES if quick else PATCHES,
-        memory_budget=budget,
+        memory_budget=HOST_MEMORY if is_host(X) else DEVICE_MEMORY,
         random_state=cell.seed,
     )
     start = _clock(X)

@@ -39,10 +39,10 @@ QUANTILES = (0.02, networks.QUANTILE)
 LEFT_OUT = "Left out: CIFAR-100 and SVHN, whose images are not among the data files."
 
 
-def measure(cell: Cell, device: str = "cpu", budget: int = networks.GIBIBYTE) -> Result:
+def measure(cell: Cell, device: str = "cpu") -> Result:
     """Measure one cell."""
     quantiles = QUANTILES if cell.max_train is None else (networks.QUANTILE,)
-    return networks.measure_accuracy(cell, quantiles, device, budget)
+    return networks.measure_accuracy(cell, quantiles, device)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
