@@ -42,6 +42,16 @@ def test_loss_and_gradient():
         assert by_weight[index] == pytest.approx(slope / 2, abs=1e-8)
 
 
+def test_the_loss_on_a_device():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    U, like = directions(60, 4), torch.zeros(1)
+    given = 8, 1.0, OptimizedMap(500, 10)
+    here = fit_optimized(U, *given, np.random.RandomState(0))
+    there = fit_optimized(U, *given, np.random.RandomState(0), like=like)
+    np.testing.assert_allclose(there.centers, here.centers, atol=1e-6)
+    np.testing.assert_allclose(there.mix, here.mix, atol=1e-6)
+
+
 def test_more_iterations_and_more_maps_fit_better():
     U, gamma = directions(300, 3), 1.0
     exact = np.exp(-gamma * (2 - 2 * U @ U.T))

@@ -444,6 +444,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
             random_state,
             n_threads=self._n_threads(),
             memory_budget=self.memory_budget,
+            like=X,
         )
         self.approximations_.append(fitted.estimator)
         self.gammas_.append(gamma)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,21 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from bochner.engine.places import (
+    convert,
+    is_device,
+    is_host,
+    namespace,
+    to_numpy,
+    wide_dtype,
+)
 from bochner.engine.rowwise import row_slices
 from bochner.engine.threads import default_threads, ordered_map, single_threaded_blas
 from bochner.images.bumps import Bumps
 
 Float = NDArray[np.float64]
 
-_BATCH_BYTES = 2**22
+_BATCH_BYTES, _DEVICE_BATCH_BYTES = 2**22, 2**28
 _KMEANS_ROWS = 20_000
 
 
@@ -75,7 +85,8 @@ def pair_loss(
     with :math:`\gamma = 1 / (2 \sigma^2)`. A product of bumps depends on a pair through
     :math:`u + u'` (`sums`) and :math:`|u|^2 + |u'|^2` (`squares`) only, so that one matrix
     product serves both rows. The gradient is that by the centres :math:`w_l`, of shape (m, d), and
-    by the weights :math:`\eta_l`. The result does not depend on `n_threads`.
+    by the weights :math:`\eta_l`, both on the host. It is computed where the pairs are, and does
+    not depend on `n_threads`.
 
     Examples
     --------
@@ -87,27 +98,26 @@ def pair_loss(
     (0.0, [0.0, 0.0])
     """
     n, d = sums.shape
-    m = len(weights)
-    lengths = 2 * (centers * centers).sum(axis=1)
+    xp, m = namespace(sums), len(weights)
+    directions, shares = convert(4 * gamma * centers.T, sums), convert(weights, sums)
+    lengths = convert(2 * (centers * centers).sum(axis=1), sums)
 
-    def part(rows: slice) -> tuple[float, Float, Float, Float]:
-        products = sums[rows] @ (4 * gamma * centers.T)
+    def part(rows: slice) -> tuple[Any, Any, Any, Any]:
+        some = sums[rows, :]
+        products = some @ directions
         products -= 2 * gamma * (squares[rows][:, None] + lengths)
-        np.exp(products, out=products)
-        missed = kernel[rows] - products @ weights
+        products = xp.exp(products)
+        missed = kernel[rows] - products @ shares
         by_weight = missed @ products
         products *= missed[:, None]
-        return float(missed @ missed), by_weight, products.T @ sums[rows], products.sum(axis=0)
+        return missed @ missed, by_weight, products.T @ some, xp.sum(products, axis=0)
 
-    loss, by_weight, moved, mass = 0.0, np.zeros(m), np.zeros((m, d)), np.zeros(m)
-    batches = row_slices(n, _BATCH_BYTES // (8 * (m + d)))
-    for one in ordered_map(part, batches, n_threads):
-        loss += one[0]
-        by_weight += one[1]
-        moved += one[2]
-        mass += one[3]
+    batch = _BATCH_BYTES if is_host(sums) else _DEVICE_BATCH_BYTES
+    parts = ordered_map(part, row_slices(n, batch // (8 * (m + d))), n_threads)
+    totals = reduce(lambda one, other: tuple(map(add, one, other)), parts)
+    loss, by_weight, moved, mass = map(to_numpy, totals)
     by_center = -4 * gamma * weights[:, None] * (moved - 2 * mass[:, None] * centers)
-    return loss / n, 2 / n * by_center, -2 / n * by_weight
+    return float(loss) / n, 2 / n * by_center, -2 / n * by_weight
 
 
 def fit_optimized(
@@ -117,13 +127,14 @@ def fit_optimized(
     settings: OptimizedMap,
     random_state: RandomState,
     n_threads: int | None = None,
+    like: Any = None,
 ) -> Bumps:
     r"""Fit the original map to random pairs of rows.
 
     The features are :math:`\sqrt{\eta_l}\, e^{-|u - w_l|^2 / \sigma^2}` with :math:`\eta \ge 0`,
     from centres of k-means and one weight for all, improved by L-BFGS-B until it stops or
     `settings` says so. A local minimum of :func:`pair_loss`, not the best one. There must be at
-    least `n_maps` rows and two.
+    least `n_maps` rows and two. The loss is computed where the array `like` is, by default here.
 
     Examples
     --------
@@ -145,6 +156,10 @@ def fit_optimized(
         sums[rows] = one + other
         squares[rows] = (one * one).sum(axis=1) + (other * other).sum(axis=1)
         kernel[rows] = np.exp(-gamma * ((one - other) ** 2).sum(axis=1))
+    if is_device(like):
+        sums, squares, kernel = (
+            convert(p, like, wide_dtype(like)) for p in (sums, squares, kernel)
+        )
     chosen = random_state.permutation(n)[: max(_KMEANS_ROWS, n_maps)]
     # this few rows are clustered faster than threads are woken
     with threadpool_limits(limits=1):
@@ -154,7 +169,7 @@ def fit_optimized(
             n_maps, n_init=1, batch_size=max(1024, 4 * n_maps), random_state=random_state
         ).fit(U[chosen].astype(np.float64))
     start = means.cluster_centers_
-    n_threads = default_threads() if n_threads is None else n_threads
+    n_threads = 1 if is_device(like) else n_threads or default_threads()
     size = n_maps * U.shape[1]
 
     def loss_of(centers: Float, weights: Float) -> tuple[float, Float, Float]:

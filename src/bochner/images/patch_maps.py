@@ -81,11 +81,13 @@ def fit_patch_map(
     *,
     n_threads: int | None = None,
     memory_budget: int = 2**30,
+    like: Any = None,
 ) -> PatchMap:
     """Fit an approximation of ``exp(-gamma |u - u'|^2)`` to directions of patches.
 
     A transformer is cloned, and given `n_maps` as its ``n_components``, `gamma`, and a seed for a
     ``random_state`` of None, where it has such parameters; None leaves them to the transformer.
+    Directions are on the host; an optimisation runs where the array `like` is.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def fit_patch_map(
         _enough(U, n_maps, "optimized")
         most = max(1, memory_budget // (4 * 8 * (U.shape[1] + 2)))
         settings = OptimizedMap(min(approximation.n_pairs, most), approximation.max_iter)
-        bumps = fit_optimized(U, n_maps, gamma, settings, RandomState(seed), n_threads)
+        bumps = fit_optimized(U, n_maps, gamma, settings, RandomState(seed), n_threads, like)
         return PatchMap(bumps, bumps, n_maps)
     if approximation == "nystroem":
         assert n_maps is not None
