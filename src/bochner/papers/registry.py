@@ -15,6 +15,7 @@ from bochner.papers.mukuta import (
     images,
     linear_models,
     table2,
+    variants,
 )
 from bochner.papers.study import Study
 
@@ -43,5 +44,6 @@ STUDIES: dict[str, Study] = {
         fewer_maps.FIGURE6,
         table2.TABLE2,
         clusters.CLUSTERS,
+        variants.VARIANTS_STUDY,
     )
 }

@@ -8,7 +8,7 @@ Figures 3 and 4   :mod:`~bochner.papers.mukuta.linear_models`
 Figure 5          :mod:`~bochner.papers.mukuta.covariance`
 Figure 6          :mod:`~bochner.papers.mukuta.fewer_maps`
 Table 2           :mod:`~bochner.papers.mukuta.table2`
-not in the paper  :mod:`~bochner.papers.mukuta.clusters`
+not in the paper  :mod:`~bochner.papers.mukuta.clusters`, :mod:`~bochner.papers.mukuta.variants`
 ================  =============================================
 
 Figures 1 to 4 are pictures without numbers, so that only their shape can be compared: who is

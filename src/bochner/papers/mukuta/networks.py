@@ -42,7 +42,6 @@ PATCHES = 300_000
 # of the quick versions, which have `max_train` images
 QUICK_IMAGES, QUICK_PATCHES, QUICK_MAP = 600, 20_000, OptimizedMap(5_000, 20)
 HELD_OUT = 6  # one of this many training images is held out
-HOST_MEMORY, DEVICE_MEMORY = 2**30, 2**33  # bytes of scratch memory of a network
 
 
 def make_study(
@@ -155,12 +154,17 @@ def fitted(cell: Cell, X: Any, quantile: float) -> tuple[ConvolutionalKernelNetw
         approximation=QUICK_MAP if cell.method == OPTIMIZED and quick else METHODS[cell.method],
         quantile=quantile,
         n_patches=QUICK_PATCHES if quick else PATCHES,
-        memory_budget=HOST_MEMORY if is_host(X) else DEVICE_MEMORY,
+        memory_budget=memory_at(X),
         random_state=cell.seed,
     )
     start = _clock(X)
     network.fit(X)
     return network, _clock(X) - start
+
+
+def memory_at(X: Any) -> int:
+    """Bytes of scratch memory of a network where the images are."""
+    return 2**30 if is_host(X) else 2**33
 
 
 def _clock(X: Any) -> float:
