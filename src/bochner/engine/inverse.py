@@ -38,6 +38,15 @@ def inverse(H: Any) -> Callable[[Any], Any]:
     return lambda B: xp.linalg.solve(H, B)
 
 
+def explicit_inverse(H: Any) -> Any:
+    """The inverse of a positive definite matrix on a device, which many products share."""
+    if is_torch(H):
+        import torch
+
+        return torch.cholesky_inverse(cholesky(H))
+    return namespace(H).linalg.inv(H)
+
+
 def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
     r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none.
 

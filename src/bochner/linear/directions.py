@@ -11,13 +11,14 @@ rows, those inside the margin. Two ways, chosen by predicted cost:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from bochner.engine.inverse import inverse
+from bochner.engine.inverse import explicit_inverse, inverse
 from bochner.engine.places import cast, identity, zeros
 from bochner.engine.threads import default_threads, ordered_map
 from bochner.linear.design import Design, column_sums, dot, norm, ratio
@@ -26,6 +27,8 @@ Method = Literal["auto", "dense", "conjugate"]
 
 _CONJUGATE_STEPS = 12  # per Newton step, when the host must not look
 _MOST_CONJUGATE_STEPS = 60  # per Newton step, when it may
+_LOOK_EACH = 4  # of these steps, on a device: looking waits for it
+_SAME_LEVEL = 1.5  # by which weights of the Gram matrix may differ from those it was factorised at
 _DENSE_MEMORY = 2**30  # bytes of Gram matrices
 
 
@@ -35,7 +38,10 @@ class Directions(Protocol):
     def __call__(
         self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
     ) -> Any:
-        """Directions of `columns`, (k, size); a residual of at most `enough` will do."""
+        """Directions of `columns`, (k, size); a residual of at most `enough` will do.
+
+        With None the host must not look at what is computed.
+        """
         ...
 
 
@@ -157,6 +163,7 @@ class Conjugate:
     def __init__(self, design: Design) -> None:
         self.design = design
         self._all: Any = None
+        self._factorised: tuple[float, Callable[[Any], Any]] | None = None
 
     def __call__(
         self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
@@ -164,38 +171,65 @@ class Conjugate:
         design, xp = self.design, self.design.xp
         penalty = penalty_of(design, C)
         weights = design.weighted(cast(active, design.features.dtype))
-        precondition = self._preconditioner(C, weights, penalty)
-        watched = design.host
-        # The Newton direction is wanted precisely only near the end.
-        goal = xp.maximum(0.1 * norm(xp, gradient), enough) if watched else None
+        watched = enough is not None
+        precondition = self._preconditioner(C, weights, penalty, watched)
+        goal = self._goal(norm(xp, gradient), enough) if watched else None
+        each = 1 if design.host else _LOOK_EACH
 
         solution, residual = xp.zeros_like(gradient), -gradient
         z = precondition(residual)
         p, rz = z, dot(xp, residual, z)
-        for _ in range(_MOST_CONJUGATE_STEPS if watched else _CONJUGATE_STEPS):
+        for step in range(1, 1 + (_MOST_CONJUGATE_STEPS if watched else _CONJUGATE_STEPS)):
             Hp = penalty * p + 2 * C * design.adjoint(weights * design.product(p))
             length = ratio(xp, rz, dot(xp, p, Hp))
             solution, residual = solution + length * p, residual - length * Hp
-            if watched and np.all(norm(xp, residual) <= goal):
+            if watched and step % each == 0 and bool(xp.all(norm(xp, residual) <= goal)):
                 break
             z = precondition(residual)
             rz, before = dot(xp, residual, z), rz
             p = z + ratio(xp, rz, before) * p
         return solution
 
-    def _preconditioner(self, C: float, weights: Any, penalty: Any) -> Any:
+    def _goal(self, size: Any, enough: Any) -> Any:
+        """The residual to stop at: the direction is wanted precisely only near the end.
+
+        Where the gradient itself is less than `enough` and the step still wanted, the direction
+        must be one all the same.
+        """
+        xp = self.design.xp
+        return xp.where(size > enough, xp.maximum(0.1 * size, enough), 0.1 * size)
+
+    def _preconditioner(self, C: float, weights: Any, penalty: Any, watched: bool) -> Any:
+        """Solves with the Gram matrix of all rows, at about the level of those active."""
         design, xp = self.design, self.design.xp
         if self._all is None:
             self._all = design.gram()
         total = design.n if design.weights is None else xp.sum(cast(design.weights, design.wide))
         # the share of the rows that is active, on average over the columns
-        share = xp.sum(cast(xp.mean(weights, axis=0), design.wide)) / total
-        gram = 2 * C * share * self._all
-        rounding = design.epsilon * xp.linalg.trace(gram)
-        solve = inverse(
-            gram + (penalty + rounding) * identity(design.size, design.features, design.wide)
-        )
-        return lambda R: solve(R.T).T
+        level = 2 * C * xp.sum(cast(xp.mean(weights, axis=0), design.wide)) / total
+        if not watched:
+            return self._solver(level, penalty)
+        now = float(level)
+        if self._factorised is not None:
+            before, solve = self._factorised
+            if before / _SAME_LEVEL <= now <= before * _SAME_LEVEL:
+                return solve
+        solve = self._solver(level, penalty)
+        self._factorised = now, solve
+        return solve
+
+    def _solver(self, level: Any, penalty: Any) -> Callable[[Any], Any]:
+        """From rows `R` to those of ``(level Gram + penalty)^-1`` times them."""
+        design = self.design
+        gram = level * self._all
+        rounding = design.epsilon * design.xp.linalg.trace(gram)
+        H = gram + (penalty + rounding) * identity(design.size, design.features, design.wide)
+        if design.host:
+            solve = inverse(H)
+            return lambda R: solve(R.T).T
+        # One product in place of two triangular systems, which a device solves row by row.
+        whole = cast(explicit_inverse(H), design.features.dtype)
+        return lambda R: cast(cast(R, whole.dtype) @ whole, R.dtype)
 
 
 def choose_directions(method: Method, design: Design, k: int) -> Directions:

@@ -61,8 +61,9 @@ class Newton:
     def blind_step(self, V: Any, margins: Any) -> tuple[Any, Any]:
         """One step of all columns, without looking whether it is needed."""
         gradient = self._gradient(V, margins, self.Y)
-        nothing, columns = self.xp.zeros_like(gradient[:, :1]), list(range(self.Y.shape[0]))
-        direction = self.directions(self.C, margins < 1, gradient, columns, nothing)
+        columns = list(range(self.Y.shape[0]))
+        enough = self.xp.zeros_like(gradient[:, :1]) if self.design.host else None
+        direction = self.directions(self.C, margins < 1, gradient, columns, enough)
         return self._step(V, margins, self.Y, direction)
 
     def _run(
