@@ -76,7 +76,7 @@ VARIANTS: dict[str, Variant] = {
     "with gradients": Variant((PATCHES, GRADIENTS)),
     "with whitened": Variant((PATCHES, WHITENED)),
     "mirrored": Variant((PATCHES,), mirrored=True),
-    "with gradients, mirrored": Variant((PATCHES, GRADIENTS), mirrored=True),
+    "with whitened, mirrored": Variant((PATCHES, WHITENED), mirrored=True),
 }
 
 
