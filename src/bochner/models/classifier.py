@@ -77,14 +77,19 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     Attributes
     ----------
     pipeline_ : Pipeline
-        The model: steps ``scaling``, ``metric`` (where it helps), ``map`` and ``head``.
+        The model: steps ``prepare`` (where rows need it), ``scaling``, ``metric`` (where it
+        helps), ``map`` and ``head``.
+    preparation_ : transformer or None
+        What makes numbers of the rows; None where they are numbers without gaps.
     search_results_ : list of dict
         Everything that was tried: the setting, its score on held-out rows, the seconds.
     chosen_ : dict
         The one of them that was chosen.
-    importances_ : ndarray of shape (n_features_in_,) or None
+    importances_ : ndarray of shape (n_columns,) or None
         How much the function learned with the metric changes along each scaled column; they sum
         to 1. None where no metric was looked for.
+    columns_ : list of str or None
+        Names of these columns, where they were prepared; None where they are those of the rows.
     certificate_ : Guarantee
         A bound on the error rate of the same setting trained without the held-out rows.
     classes_ : ndarray of shape (n_classes,)
@@ -96,8 +101,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     -----
     Of more than 20000 rows a sample of as many chooses, and all train; features are made a block
     at a time, so that memory does not grow with the rows. Rows may be NumPy arrays, tables, memory
-    maps, sparse matrices, arrays on a device, or dask arrays. Missing values must be filled in
-    before.
+    maps, sparse matrices, arrays on a device, or dask arrays.
+
+    Tables may hold categories, text of few values, dates, and gaps, and NumPy arrays may hold NaN:
+    categories become columns of zeros and ones, dates days, and gaps the median with a column that
+    says where they were. Columns that do not vary, and text in which most rows have a value of
+    their own, are left out. A model fitted to rows without gaps takes none in predictions.
 
     Examples
     --------
@@ -157,7 +166,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+        X : array-like, table, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         y : array-like of shape (n,)
             Classes.
@@ -169,7 +178,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         -------
         self
         """
-        X = with_known_lengths(self._validate_rows(X, reset=True))
+        X = with_known_lengths(self._numbers_of(X, reset=True))
         y = check_labels(y, X.shape[0])
         if y.ndim > 1:
             raise ValueError(f"y must hold one class per row, got {y.shape[1]} columns.")
@@ -187,7 +196,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+        X : array-like, table, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
 
         Returns
@@ -201,7 +210,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+        X : array-like, table, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
 
         Returns
@@ -215,7 +224,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or device array of shape (n, n_features)
+        X : array-like, table, sparse matrix or device array of shape (n, n_features)
             Rows.
 
         Returns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bochner.base import CheckedRows
 from bochner.engine.places import is_dask, to_numpy
@@ -29,8 +30,10 @@ from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
 from bochner.models.limits import search_rows
 from bochner.models.methods import Task
+from bochner.models.preparation import prepared_names
 from bochner.models.scaling import SCALINGS, Scaling
 from bochner.models.settings import SQUARES, Labelled, Tried, one_target
+from bochner.models.tables import as_frame, fit_preparation
 from bochner.models.tuner import Tuner
 
 FEWEST_ROWS = 5
@@ -118,7 +121,12 @@ class KernelModel(CheckedRows):
         self.search_results_ = [tried.record for tried in judge.tried]
         self.chosen_ = best.record
         self.importances_ = judge.importances
+        self.columns_ = None if self.preparation_ is None else prepared_names(self.preparation_)
         self.certificate_ = self._certify(best, held, tuner.n_settings)
+        if self.preparation_ is not None:
+            seen = "medians and categories taken from all rows"
+            assumptions = (*self.certificate_.assumptions, seen)
+            self.certificate_ = replace(self.certificate_, assumptions=assumptions)
         steps: list[tuple[str, Any]] = [("scaling", judge.scalers[setting.scaling])]
         if setting.metric is not None:
             steps.append(("metric", judge.metric_of(setting.scaling, setting.metric)))
@@ -131,7 +139,24 @@ class KernelModel(CheckedRows):
             feature_map = judge.new_map(setting, len(y))
             self.pipeline_ = self._train(steps, feature_map, X, y, weights)
         self._folded = fold_pipeline(self.pipeline_)
+        if self.preparation_ is not None:
+            self.pipeline_.steps.insert(0, ("prepare", self.preparation_))
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _numbers_of(self, X: Any, *, reset: bool) -> Any:
+        """Rows as numbers that have been checked; a preparation that they need is fitted first."""
+        if reset:
+            self.__dict__.pop(self._learned, None)
+            self.preparation_ = fit_preparation(X)
+        if self.preparation_ is None:
+            return self._validate_rows(X, reset=reset)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return self.preparation_.transform(as_frame(X))
 
     def _tuner(
         self, X: Any, y: NDArray[Any], weights: Float | None, seed: int, begun: float
@@ -280,7 +305,7 @@ class KernelModel(CheckedRows):
     def _values(self, X: Any, method: str) -> Any:
         """A method of the pipeline applied to rows, a block at a time."""
         check_is_fitted(self)
-        X = self._validate_rows(X, reset=False)
+        X = self._numbers_of(X, reset=False)
         apply = getattr(self._folded, method)
         if is_dask(X):
             example = to_numpy(apply(np.zeros((1, X.shape[1]))))

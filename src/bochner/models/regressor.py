@@ -39,7 +39,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
     Attributes
     ----------
-    pipeline_, search_results_, chosen_, importances_, n_features_in_
+    pipeline_, preparation_, search_results_, chosen_, importances_, columns_, n_features_in_
         As in :class:`KernelClassifier`.
     certificate_ : Guarantee
         A bound on the share of new rows whose error exceeds ``details["error"]``, for the same
@@ -64,7 +64,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+        X : array-like, table, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         y : array-like of shape (n,) or (n, k)
             Numbers, one per row or one per row and output.
@@ -76,7 +76,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
         -------
         self
         """
-        X = with_known_lengths(self._validate_rows(X, reset=True))
+        X = with_known_lengths(self._numbers_of(X, reset=True))
         X, y, sample_weight = rows_with_weight(X, _numbers(y, X.shape[0]), sample_weight)
         return self._fit(X, y, self._weights(y, sample_weight))
 
@@ -85,7 +85,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
+        X : array-like, table, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
 
         Returns
