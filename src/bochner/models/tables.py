@@ -24,7 +24,8 @@ def fit_preparation(X: Any) -> Any:
     Parameters
     ----------
     X : array-like, table or anything else that a kernel model takes
-        Rows. Tables need it with a column that does not hold numbers, or has gaps; arrays with NaN.
+        Rows. Tables need it where a column does not hold numbers, or has gaps; arrays where
+        there is NaN.
 
     Examples
     --------
