@@ -19,26 +19,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bochner.base import FeatureMap, without_gradients
 from bochner.engine.places import (
     as_array,
-    as_float,
     asks_for_gradients,
-    check_entries,
     convert,
     detached,
-    float_dtype,
     is_dask,
     is_device,
-    is_real,
     item_size,
-    largest_squared,
     namespace,
     to_numpy,
     wide_dtype,
     zeros,
 )
 from bochner.engine.rowwise import row_slices
-from bochner.engine.summaries import rows_at, take_rows
+from bochner.engine.summaries import rows_at
 from bochner.images.bumps import orientation_bumps
-from bochner.images.forward import FittedLayer, patch_side, positions
+from bochner.images.forward import FittedLayer, positions
 from bochner.images.layers import (
     GradientLayer,
     Layer,
@@ -47,7 +42,15 @@ from bochner.images.layers import (
     resolve_layers,
 )
 from bochner.images.patch_maps import fit_patch_map, squared_scale
-from bochner.images.patches import extract_patches, normalize_patches
+from bochner.images.patches import draw_directions
+from bochner.images.shapes import (
+    as_maps,
+    check_fits,
+    check_values,
+    shape_of_images,
+    shape_of_rows,
+    with_channels,
+)
 
 
 class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
@@ -258,7 +261,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         layers = resolve_layers(self.layers)
         check_approximation(self.approximation)
         X, shape = self._validate_images(X, reset=True)
-        _check_fits(layers, shape)
+        check_fits(layers, shape)
         random_state = check_random_state(self.random_state)
         chosen = self._choose_images(int(X.shape[0]), random_state)
         self.layers_, self.shapes_ = [], [shape]
@@ -320,12 +323,12 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
             X = self._check_elsewhere(X, reset=reset)
         elif flat:
             X = validate_data(self, X, dtype="numeric", reset=reset)
-        if reset:
-            shape = self._shape_of_flat(X.shape[1]) if flat else self._shape_of(X.shape)
+        if reset and flat:
+            shape = shape_of_rows(self.image_shape, X.shape[1])
         else:
-            shape = self.shapes_[0]
+            shape = shape_of_images(self.image_shape, X.shape) if reset else self.shapes_[0]
         if not flat:
-            if _with_channels(X.shape) != shape:
+            if with_channels(X.shape) != shape:
                 raise ValueError(
                     f"X has images of shape {tuple(X.shape[1:])}, but "
                     f"{type(self).__name__} is expecting {shape} (height, width, channels)."
@@ -334,58 +337,8 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
                 self.n_features_in_ = math.prod(shape)
                 if hasattr(self, "feature_names_in_"):  # of an earlier fit, to a table
                     del self.feature_names_in_
-        self._check_values(X, shape)
+        check_values(X, shape, self.memory_budget)
         return X, shape
-
-    def _shape_of_flat(self, n_features: int) -> tuple[int, int, int]:
-        if self.image_shape is None:
-            raise ValueError(
-                f"X has rows of {n_features} numbers and image_shape=None: give image_shape="
-                "(height, width) or (height, width, channels), or X of shape (n, height, width) "
-                "or (n, height, width, channels)."
-            )
-        shape = self._given_shape()
-        known = math.prod(size for size in shape if size != -1)
-        if -1 in shape and n_features % known == 0:
-            shape = tuple(n_features // known if size == -1 else size for size in shape)
-        if math.prod(shape) != n_features:
-            raise ValueError(
-                f"image_shape={self.image_shape!r} does not fit the rows of X, which have "
-                f"{n_features} numbers."
-            )
-        return shape[0], shape[1], shape[2]
-
-    def _shape_of(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
-        actual = _with_channels(shape)
-        if self.image_shape is not None:
-            given = self._given_shape()
-            if any(size not in (-1, own) for size, own in zip(given, actual, strict=True)):
-                raise ValueError(
-                    f"image_shape={self.image_shape!r}, but X has images of shape "
-                    f"{tuple(shape[1:])}."
-                )
-        return actual
-
-    def _given_shape(self) -> tuple[int, ...]:
-        given: tuple[Any, ...] = tuple(self.image_shape or ())
-        whole = all(isinstance(size, Integral) and (size == -1 or int(size) > 0) for size in given)
-        if len(given) not in (2, 3) or not whole or given.count(-1) > 1:
-            raise ValueError(
-                f"image_shape={self.image_shape!r} must be (height, width) or (height, width, "
-                "channels), whole numbers above 0; one of them may be -1."
-            )
-        return given if len(given) == 3 else (*given, 1)
-
-    def _check_values(self, X: Any, shape: tuple[int, int, int]) -> None:
-        """Real and finite numbers, looked at a few images at a time."""
-        if X.shape[0] == 0 or 0 in shape:
-            raise ValueError(f"X has shape {tuple(X.shape)}: at least one image is required.")
-        if not is_real(X):
-            raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
-        count = self.memory_budget // (16 * math.prod(shape))
-        largest = largest_squared(float_dtype(X, images=True))
-        for part in row_slices(X.shape[0], count):
-            check_entries(X[part, ...], largest)
 
     def _choose_images(self, n: int, random_state: RandomState) -> NDArray[np.intp]:
         if self.max_images is None or n <= self.max_images:
@@ -402,7 +355,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         largest = 8 * 4 * max(math.prod(shape) for shape in shapes)
         for part in row_slices(n, self.memory_budget // (4 * largest)):
             images = X[part, ...] if chosen is None else rows_at(X, chosen[part])
-            maps = _as_maps(images, self.shapes_[0])
+            maps = as_maps(images, self.shapes_[0])
             for layer in self.layers_[:depth]:
                 maps = layer(maps, self.memory_budget // 2, self._n_threads())
             yield part, maps
@@ -472,7 +425,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
             for part in row_slices(maps.shape[0], step):
                 # a number for every position, so that the sizes of batches do not matter
                 keys = random_state.random_sample((part.stop - part.start, per_image))
-                directions = _draw_directions(maps[part, ...], layer, center, keys, quota)
+                directions = draw_directions(maps[part, ...], layer.patch, center, keys, quota)
                 if U is None:
                     U = np.empty((quota * len(chosen), d), directions.dtype)
                 U[count : count + len(directions)] = directions
@@ -498,47 +451,3 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
 
     def _flat(self, maps: Any) -> Any:
         return namespace(maps).reshape(maps, (maps.shape[0], self._n_features_out))
-
-
-def _draw_directions(
-    maps: Any, layer: PatchLayer, center: bool, keys: NDArray[np.float64], quota: int
-) -> NDArray[Any]:
-    """Directions of the patches of smallest key in every image, among those that are not zero."""
-    xp = namespace(maps)
-    patches = extract_patches(maps, layer.patch)
-    n, rows, columns, d = patches.shape
-    patches = xp.reshape(patches, (n * rows * columns, d))
-    directions, norms = normalize_patches(patches, maps.shape[3], center=center)
-    keys = np.where(to_numpy(norms).reshape(keys.shape) > 0, keys, np.inf)
-    least = np.argsort(keys, axis=1)[:, :quota]
-    real = np.isfinite(np.take_along_axis(keys, least, axis=1))
-    index = (least + np.arange(n)[:, None] * rows * columns)[real]
-    return take_rows(directions, index)
-
-
-def _with_channels(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Height, width and channels of an array of images."""
-    return int(shape[1]), int(shape[2]), int(shape[3]) if len(shape) == 4 else 1
-
-
-def _as_maps(images: Any, shape: tuple[int, int, int]) -> Any:
-    """Images in four dimensions and a floating dtype."""
-    maps = as_float(images, images=True)
-    return namespace(maps).reshape(maps, (maps.shape[0], *shape))
-
-
-def _check_fits(layers: Sequence[Layer], shape: tuple[int, int, int]) -> None:
-    """An error where a patch is larger than what it is cut from."""
-    height, width, _ = shape
-    for index, layer in enumerate(layers):
-        least = 2 if isinstance(layer, GradientLayer) else layer.patch
-        if min(height, width) < least:
-            what = "a gradient" if isinstance(layer, GradientLayer) else f"patch={least}"
-            raise ValueError(
-                f"layers[{index}]: {what} does not fit in its input of {height} x {width} "
-                f"positions (images of {shape[0]} x {shape[1]}): use a smaller patch, smaller "
-                "strides before it, or larger images."
-            )
-        side = patch_side(layer)
-        height = -(-(height - side + 1) // layer.stride)
-        width = -(-(width - side + 1) // layer.stride)

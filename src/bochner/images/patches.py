@@ -1,4 +1,4 @@
-"""Patches of images: cut out, normalised, pooled; and the gradient of an image.
+"""Patches of images: cut out, normalised, drawn, pooled; and the gradient of an image.
 
 Images and the maps made of them have the shape (n, height, width, channels). Everything works on
 NumPy arrays and on arrays of any array-API library, where they are.
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.places import convert, namespace
+from bochner.engine.places import convert, namespace, to_numpy
+from bochner.engine.summaries import take_rows
 
 SMALLEST_NORM = 1e-6  # patches below it, or below it relative to what was subtracted, are zero
 
@@ -70,6 +71,22 @@ def normalize_patches(patches: Any, channels: int, *, center: bool) -> tuple[Any
     directions = patches / xp.where(nothing, xp.ones_like(norms), norms)[:, None]
     directions = xp.where(nothing[:, None], xp.zeros_like(directions), directions)
     return directions, xp.where(nothing, xp.zeros_like(norms), norms)
+
+
+def draw_directions(
+    maps: Any, patch: int, center: bool, keys: NDArray[np.float64], quota: int
+) -> NDArray[Any]:
+    """Directions of the patches of smallest key in every image, among those that are not zero."""
+    xp = namespace(maps)
+    patches = extract_patches(maps, patch)
+    n, rows, columns, d = patches.shape
+    patches = xp.reshape(patches, (n * rows * columns, d))
+    directions, norms = normalize_patches(patches, maps.shape[3], center=center)
+    keys = np.where(to_numpy(norms).reshape(keys.shape) > 0, keys, np.inf)
+    least = np.argsort(keys, axis=1)[:, :quota]
+    real = np.isfinite(np.take_along_axis(keys, least, axis=1))
+    index = (least + np.arange(n)[:, None] * rows * columns)[real]
+    return take_rows(directions, index)
 
 
 def pooling_matrix(
