@@ -50,7 +50,7 @@ def problem(rng, n=300):
 
 def make_judge(X, Y, random, put=np.asarray):
     parts = (put(part) for part in (X[:200], Y[:200], X[200:], Y[200:]))
-    return PaddingJudge(*parts, random)
+    return PaddingJudge(*parts, lambda: random)
 
 
 class TestJudge:

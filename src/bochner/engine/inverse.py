@@ -41,7 +41,8 @@ def inverse(H: Any) -> Callable[[Any], Any]:
 def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
     r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none.
 
-    With `overwrite` a NumPy `H` is of no use afterwards.
+    With `overwrite` a NumPy `H` is of no use afterwards. On a device there is one factor for each
+    of several `ridge`, of shape (p, 1, 1).
     """
     if is_host(H):
         # at most one copy: the transpose is factorised in its place
@@ -65,7 +66,7 @@ def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:
             return linalg.solve_triangular(
                 lower, B, trans=int(transposed), lower=True, check_finite=False
             )
-    triangle = lower.T if transposed else lower
+    triangle = lower.mT if transposed else lower
     if is_torch(lower):
         import torch
 

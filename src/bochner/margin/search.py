@@ -34,7 +34,7 @@ Potential = Callable[[Any], tuple[Any, Any]]
 _START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to the kernel's
 _KEPT = 0.5  # share of the chains that go on from where they were in the round before
 _APART = 0.4  # distance of the peaks of one round, in units of the kernel's frequencies
-_LONGEST_PHASE = 4000.0
+LONGEST_PHASE = 4000.0  # of a float32 phase that need not be looked at
 _FEWEST_ROUNDS = 20  # what the number of peaks per round leaves, by default
 _MOST_PEAKS, _MOST_GROWN = 10, 3  # of a round, and how many times as many where many were found
 _MORE_PEAKS_AFTER = 200  # frequencies, each time
@@ -272,15 +272,7 @@ def _measured(
     rows: Any, longest: Any, options: dict[str, Any], frequencies: Any, coefficients: Any
 ) -> tuple[Any, Any, Any]:
     """Columns of the frequencies, and the potential of the first as a share and bare."""
-    if longest is None:
-        columns = computed(engine.features(rows, frequencies, scale=1.0, **options))
-    else:
-        from bochner.engine import device
-
-        # The phases are known to be small: the device need not be asked.
-        columns = device.features(
-            rows, frequencies, scale=1.0, offset=None, out=None, small_phases=True, **options
-        )
+    columns = waves_of(rows, frequencies, small_phases=longest is not None, **options)
     sums = columns[:, :: frequencies.shape[1]].T @ cast(coefficients, columns.dtype)
     peak = namespace(sums).sum(sums * sums)  # without the band
     return columns, share_of_largest(peak, coefficients), peak
@@ -406,6 +398,18 @@ def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
     return xp.concat(chosen)
 
 
+def waves_of(rows: Any, frequencies: Any, *, small_phases: bool, **options: Any) -> Any:
+    """Cosines and sines; where phases are known to be small a device need not be asked."""
+    if not small_phases:
+        return computed(engine.features(rows, frequencies, scale=1.0, **options))
+    from bochner.engine import device
+
+    options = {"n_threads": None, "memory_budget": None} | options
+    return device.features(
+        rows, frequencies, scale=1.0, offset=None, out=None, small_phases=True, **options
+    )
+
+
 def computed(columns: Any) -> Any:
     """Columns where the coefficients are: those of a dask array come to the host."""
     return to_numpy(columns.compute()) if is_dask(columns) else columns
@@ -425,6 +429,11 @@ def _longest(rows: Any) -> float | None:
     """Longest frequency whose phases are known to be small; None where it does not matter."""
     if not is_device(rows):
         return None  # the engine looks at the phases itself, at no cost
-    xp = namespace(rows)
-    norm = float(xp.max(xp.linalg.vector_norm(cast(rows, wide_dtype(rows)), axis=1)))
-    return _LONGEST_PHASE / norm if norm > 0 else None
+    norm = longest_norm(rows, 1)
+    return LONGEST_PHASE / norm if norm > 0 else None
+
+
+def longest_norm(X: Any, axis: int) -> float:
+    """The largest norm of the vectors along an axis; the host waits for it."""
+    xp = namespace(X)
+    return float(xp.max(xp.linalg.vector_norm(cast(X, wide_dtype(X)), axis=axis)))

@@ -15,6 +15,7 @@ from bochner.engine.places import (
     cast,
     convert,
     is_dask,
+    is_device,
     namespace,
     on_cuda,
     result_dtype,
@@ -49,8 +50,11 @@ class Coordinates:
         frequencies = frequencies / frequencies.dtype.type(self.scale)
         return frequencies if self.basis is None else self.basis.T @ frequencies
 
-    def outside(self, frequencies: NDArray[Any]) -> NDArray[Any]:
+    def outside(self, frequencies: Any) -> Any:
         """Frequencies of the game for the rows as they are."""
+        if is_device(frequencies):
+            inside = self.scale * frequencies
+            return inside if self.basis is None else convert(self.basis, inside) @ inside
         with single_threaded_blas:  # several threads are slower on such narrow matrices
             outside = frequencies if self.basis is None else self.basis @ frequencies
         return np.ascontiguousarray(self.scale * outside, dtype=frequencies.dtype)

@@ -151,7 +151,7 @@ def held_out_losses(
             W, b = ridge.solve(n / (2 * _STRENGTH_RESIDUAL * factor))
             residual = held_columns - held @ convert(W, held) - convert(b, held)
             losses.append(xp.sum(residual * residual, axis=1))
-    table = np.stack([to_numpy(loss).astype(np.float64) for loss in losses])
+    table = to_numpy(xp.stack(losses)).astype(np.float64)
     best: Float = table[np.argmin(table.mean(axis=1))]
     return best
 
