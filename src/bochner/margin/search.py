@@ -28,8 +28,7 @@ from bochner.engine.places import (
 from bochner.engine.replay import Replayed
 from bochner.engine.summaries import rows_at
 from bochner.margin.game import Proposal, share_of_largest
-
-Potential = Callable[[Any], tuple[Any, Any]]
+from bochner.margin.peaks import Potential, ascend_potential, climb_in_tiles, peaks_and_rest
 
 _START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to the kernel's
 _KEPT = 0.5  # share of the chains that go on from where they were in the round before
@@ -40,7 +39,6 @@ _MOST_PEAKS, _MOST_GROWN = 10, 3  # of a round, and how many times as many where
 _MORE_PEAKS_AFTER = 200  # frequencies, each time
 _CHAINS_PER_PEAK = 3  # at least, when there are more peaks
 _BLOCK = 64  # rounds whose random numbers are drawn, and moved to the device, at once
-_GROWTH, _SHRINKAGE = 1.5, 0.4  # of a step size after success and failure
 
 
 @dataclass(frozen=True)
@@ -230,14 +228,12 @@ def _look(
 
     The search is within the `band`, whatever `search` says of it.
     """
-    xp, given = namespace(starts), dict(options)
+    given = dict(options)
     points, values = _ascend(
         search, random_state, given, rows, band, longest, coefficients, starts, sample
     )
-    best = distinct_peaks(points, values, n_peaks, _APART / search.length)
-    others = xp.argsort(-_without(xp, values, best), stable=True)
-    leftover = xp.take(points, others[: search.n_kept], axis=1)
-    frequencies = xp.take(points, best, axis=1)
+    apart = _APART / search.length
+    frequencies, leftover = peaks_and_rest(points, values, n_peaks, apart, search.n_kept)
     return frequencies, *_measured(rows, longest, given, frequencies, coefficients), leftover
 
 
@@ -258,12 +254,16 @@ def _ascend(
         rows, A = rows_at(rows, sample), rows_at(A, sample)
     total = xp.sum(xp.abs(A))
     A = A / xp.where(total > 0, total, xp.ones_like(total))
+    how = {"n_steps": search.n_steps, "longest": longest}
+    if not search.temperature and longest is not None:
+        found = climb_in_tiles(rows, A, starts, band=band, **how, **options)
+        if found is not None:
+            return found
     return ascend_potential(
         _potential(rows, A, starts.dtype, band, longest is not None, options),
         starts,
-        n_steps=search.n_steps,
+        **how,
         temperature=search.temperature,
-        longest=longest,
         random_state=random_state,
     )
 
@@ -297,107 +297,6 @@ def _potential(
     return potential
 
 
-def ascend_potential(
-    potential: Potential,
-    starts: Any,
-    *,
-    n_steps: int,
-    first_move: float = 0.05,
-    temperature: float = 0.0,
-    longest: Any = None,
-    random_state: RandomState | None = None,
-) -> tuple[Any, Any]:
-    r"""Search for peaks of a potential with parallel chains (the paper's Algorithm 1).
-
-    Every chain moves along the gradient, :math:`w \leftarrow w + \eta \nabla v(w)`, with a step
-    size of its own: it grows after a move that went up and shrinks after one that did not, which
-    is taken back. The first step is such that the median chain moves by `first_move` of its
-    length; nothing else has to be tuned to the scale of the data. With a `temperature` noise of
-    that multiple of the gradient step is added, and no move is taken back (Langevin dynamics).
-    Each chain's best point is what counts.
-
-    `potential` maps points of shape ``(d, m)`` to ``v`` of shape ``(m,)`` and its gradient
-    ``(d, m)``. Points beyond the norm `longest` are brought back to it. The best point of each
-    chain is returned, with its potential. On a device the host never waits for it unless
-    `potential` does, or there is a temperature.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.search import ascend_potential
-    >>> hill = lambda w: (-((w - 2) ** 2).sum(axis=0), -2 * (w - 2))
-    >>> points, values = ascend_potential(hill, np.array([[1.0, -1.0]]), n_steps=30)
-    >>> bool(abs(points - 2).max() < 1e-3)
-    True
-    """
-    if temperature and random_state is None:
-        raise ValueError("a temperature needs a random_state for its noise.")
-    xp = namespace(starts)
-    points = starts
-    values, slopes = potential(points)
-    best, highest = points, values
-    norms = xp.sort(xp.linalg.vector_norm(points, axis=0))
-    paces = xp.sort(xp.linalg.vector_norm(slopes, axis=0))
-    middle = norms.shape[0] // 2
-    pace = xp.where(paces[middle] > 0, paces[middle], 1 + 0 * paces[middle])  # flat: stay there
-    steps = first_move * norms[middle] / pace + 0 * values
-    for _ in range(n_steps):
-        move = steps * slopes
-        if temperature and random_state is not None:
-            noise = convert(random_state.standard_normal(tuple(points.shape)), points)
-            size = xp.linalg.vector_norm(move, axis=0) / points.shape[0] ** 0.5
-            move = move + temperature * size * noise
-        ahead = cast(points + move, points.dtype)
-        if longest is not None:
-            length = xp.linalg.vector_norm(ahead, axis=0)
-            ahead = ahead * (longest / xp.maximum(length, 0 * length + longest))
-        new_values, new_slopes = potential(ahead)
-        up = new_values > values
-        steps = xp.where(up, _GROWTH * steps, _SHRINKAGE * steps)
-        if temperature:
-            points, values, slopes = ahead, new_values, new_slopes
-            better = values > highest
-            best, highest = xp.where(better, points, best), xp.where(better, values, highest)
-        else:
-            points, slopes = xp.where(up, ahead, points), xp.where(up, new_slopes, slopes)
-            values = xp.where(up, new_values, values)
-    return (best, highest) if temperature else (points, values)
-
-
-def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
-    r"""Positions of the highest points, none within `apart` of another or of its mirror image.
-
-    :math:`w` and :math:`-w` are the same cosine and sine. One after the other the highest is
-    taken and its neighbours are left out; when none is left, neighbours are taken after all, so
-    that there are always `count`, which must be at most ``m``. The host does not wait for a
-    device.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.search import distinct_peaks
-    >>> points = np.array([[1.0, 1.01, -1.0, 3.0]])
-    >>> distinct_peaks(points, np.array([4.0, 3.0, 2.0, 1.0]), 2, apart=0.1)
-    array([0, 3])
-    """
-    xp = namespace(points)
-    squares = xp.sum(points * points, axis=0)
-    products = points.T @ points
-    distances = squares[:, None] + squares[None, :] - 2 * xp.abs(products)
-    near = distances < apart**2
-    # Ranks in place of heights, which may be too small to be lowered without rounding. A
-    # neighbour of one that was taken falls behind all others, one that was taken behind those.
-    positions = _positions(xp, values)
-    ranks = -cast(xp.argsort(xp.argsort(-values, stable=True), stable=True), values.dtype)
-    chosen = []
-    for _ in range(count):
-        chosen.append(xp.reshape(xp.argmax(ranks), (1,)))
-        neighbours = xp.take(near, chosen[-1], axis=0)[0, :]
-        ranks = ranks - values.shape[0] * cast(neighbours, ranks.dtype)
-        ranks = xp.where(positions == chosen[-1], -xp.inf, ranks)
-    return xp.concat(chosen)
-
-
 def waves_of(rows: Any, frequencies: Any, *, small_phases: bool, **options: Any) -> Any:
     """Cosines and sines; where phases are known to be small a device need not be asked."""
     if not small_phases:
@@ -413,16 +312,6 @@ def waves_of(rows: Any, frequencies: Any, *, small_phases: bool, **options: Any)
 def computed(columns: Any) -> Any:
     """Columns where the coefficients are: those of a dask array come to the host."""
     return to_numpy(columns.compute()) if is_dask(columns) else columns
-
-
-def _without(xp: Any, values: Any, chosen: Any) -> Any:
-    taken = xp.any(_positions(xp, values)[:, None] == chosen[None, :], axis=1)
-    return xp.where(taken, -xp.inf, values)
-
-
-def _positions(xp: Any, values: Any) -> Any:
-    """0, 1, ... where `values` are, without a copy from the host."""
-    return xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
 
 
 def _longest(rows: Any) -> float | None:
