@@ -348,14 +348,7 @@ def _potential_in_tiles(
 
 
 def climb_potential(
-    X: Any,
-    A: Any,
-    starts: Any,
-    *,
-    band: Any,
-    longest: Any,
-    memory_budget: int | None,
-    **steps: Any,
+    X: Any, A: Any, starts: Any, band: Any, longest: Any, memory_budget: int | None, **steps: Any
 ) -> tuple[Any, Any] | None:
     """Chains uphill from `starts`, see :mod:`bochner.engine.tiles.chains`; None where its kernels
     do not run. Within the norm `longest` no phase may exceed the limit."""

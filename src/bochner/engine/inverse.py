@@ -50,7 +50,8 @@ def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
         A.flat[:: len(A) + 1] += ridge
         with _threads(A):
             return linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)
-    A = H + ridge * identity(H.shape[0], H, H.dtype)
+    bare = isinstance(ridge, float) and ridge == 0
+    A = H if bare else H + ridge * identity(H.shape[0], H, H.dtype)
     if is_torch(H):
         import torch
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from bochner.engine import tiles
 from bochner.engine.places import cast, zeros
 from bochner.linear.design import TINY, Design, dot, norm, positive, ratio
 from bochner.linear.directions import DenseDevice, Directions
@@ -20,6 +21,7 @@ from bochner.linear.directions import DenseDevice, Directions
 _LINE_STEPS = 12
 _GRID = 16  # step lengths tried at once on a device
 _LONGEST = 2.0  # of them
+_MOST_IN_KERNELS = 1024  # features, fewer than which a program of a kernel holds
 
 
 class Newton:
@@ -188,9 +190,43 @@ def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tup
     together with the margins, of shape (n, k).
     """
     design, Y = Design(features, None, True), signs.T
+    if steps_in_kernels(design, Y):
+        V, margins = _steps_in_kernels(design, Y, C, V, n_steps)
+        return V, margins.T
     newton = Newton(design, Y, C, DenseDevice(design))
     V, margins, _, _ = newton.run(V, Y * design.product(V), None, n_steps)
     return V, margins.T
+
+
+def blind_steps(
+    fit_intercept: bool,
+    n_steps: int,
+    features: Any,
+    weights: Any,
+    Y: Any,
+    V: Any,
+    margins: Any,
+    C: Any,
+) -> tuple[Any, Any]:
+    """So many steps from `V` and its margins, without looking, by Gram matrices on a device."""
+    design = Design(features, weights, fit_intercept)
+    if steps_in_kernels(design, Y):
+        return _steps_in_kernels(design, Y, C, V, n_steps)
+    return Newton(design, Y, C, DenseDevice(design)).run(V, margins, None, n_steps)[:2]
+
+
+def steps_in_kernels(design: Design, Y: Any) -> bool:
+    """Whether there are kernels for the steps of this problem."""
+    plain = design.weights is None and design.fit_intercept and design.D > 0
+    return plain and Y.shape[0] == 1 and design.D < _MOST_IN_KERNELS and tiles.run(design.features)
+
+
+def _steps_in_kernels(design: Design, Y: Any, C: Any, V: Any, n_steps: int) -> tuple[Any, Any]:
+    from bochner.engine.tiles import hinge
+
+    how = {"n_lengths": _GRID, "longest": _LONGEST, "epsilon": design.epsilon}
+    V, margins = hinge.newton_steps(design.features, Y[0, :], C, V[0, :], n_steps, **how)
+    return V[None, :], margins[None, :]
 
 
 class Line:

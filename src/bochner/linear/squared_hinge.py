@@ -24,12 +24,11 @@ from bochner.linear.design import Design, check_signs, positive
 from bochner.linear.directions import (
     DenseDevice,
     DenseHost,
-    Directions,
     KeptGrams,
     Method,
     choose_directions,
 )
-from bochner.linear.newton import Newton
+from bochner.linear.newton import Newton, blind_steps
 
 _MOST_REPLAYED = 500  # features up to which Newton steps on a GPU are recorded; an estimate
 
@@ -210,10 +209,11 @@ def squared_hinge_path(
     margins = Y * design.product(V)
     if isinstance(directions, DenseHost) and start is not None and _follows(start, margins):
         directions.take_over(start._kept)
-    # Small problems on a GPU: the same step again and again, for every C.
+    # Small problems on a GPU: the same steps again, for every C.
     step = None
     if tol is None and isinstance(directions, DenseDevice) and design.size <= _MOST_REPLAYED:
-        step = Replayed(partial(_blind_step, design, Y, directions))
+        steps = partial(blind_steps, fit_intercept, max_steps)
+        step = Replayed(steps, (design.features, design.weights, Y))
     solutions: list[Any] = [None] * len(Cs)
     for index in sorted(range(len(Cs)), key=lambda i: Cs[i]):
         C = float(Cs[index])
@@ -222,19 +222,12 @@ def squared_hinge_path(
             V, margins, n_steps, optimality = newton.run(V, margins, tol, max_steps)
         else:
             n_steps, optimality = max_steps, None
-            for _ in range(max_steps):
-                V, margins = step(V, margins, C)
+            V, margins = step(V, margins, C)
         solution = _solution(design, V, margins, n_steps, optimality)
         if isinstance(directions, DenseHost):
             solution = replace(solution, _kept=directions.keep())
         solutions[index] = solution
     return solutions
-
-
-def _blind_step(
-    design: Design, Y: Any, directions: Directions, V: Any, margins: Any, C: Any
-) -> tuple[Any, Any]:
-    return Newton(design, Y, C, directions).blind_step(V, margins)
 
 
 def _solution(
