@@ -88,9 +88,10 @@ class WaveFamily:
     Rows are anything the engine takes. Arrays on a device stay there, and the host does not wait
     for them; a dask array is summed by its workers while the chains run here. `random_state`
     decides the starts of the chains and the rows of the rounds, `options` are the engine's
-    `n_threads` and `memory_budget`. A game that was begun elsewhere goes on: the frequencies
-    `known`, those of each round in an array of shape (d, p), are proposed first, without a search;
-    where the rows are others, they go on uphill for `search.n_followed` steps.
+    `n_threads` and `memory_budget`. On a device no frequency is longer than `longest`, by default
+    the :func:`longest_frequency` of the rows. A game that was begun elsewhere goes on: the
+    frequencies `known`, those of each round in an array of shape (d, p), are proposed first,
+    without a search; where the rows are others, they go on uphill for `search.n_followed` steps.
     """
 
     def __init__(
@@ -101,14 +102,16 @@ class WaveFamily:
         *,
         random_state: RandomState,
         known: Sequence[Any] = (),
+        longest: float | None = None,
         **options: Any,
     ) -> None:
+        longest = longest_frequency(rows) if longest is None else longest
         self.search, self._known, self._n_found = search, list(known), 0
         self._most = n_frequencies
         n_rounds = -(-n_frequencies // min(search.n_peaks, n_frequencies))
         self._to_draw = search, n_rounds, int(rows.shape[1]), random_state
         options = {"n_threads": None, "memory_budget": None} | options
-        self._peaks = _PeakSearch(rows, search, random_state, options)
+        self._peaks = _PeakSearch(rows, search, random_state, longest, options)
         self._looks: dict[int, Callable[..., tuple[Any, ...]]] = {}
         self._draws: Iterator[tuple[Any, Any]] | None = None
         self._leftover: Any = None
@@ -178,9 +181,10 @@ class _PeakSearch:
         rows: Any,
         search: Search,
         random_state: RandomState,
+        longest: float | None,
         options: dict[str, Any],
     ) -> None:
-        self.options, longest, self._random_state = options, _longest(rows), random_state
+        self.options, self._random_state = options, random_state
         # where noise is drawn on the host nothing is recorded
         state = random_state if search.temperature else None
         self._same = replace(search, band=None), state, tuple(options.items())
@@ -297,15 +301,17 @@ def _potential(
     return potential
 
 
-def waves_of(rows: Any, frequencies: Any, *, small_phases: bool, **options: Any) -> Any:
+def waves_of(
+    rows: Any, frequencies: Any, *, small_phases: bool, scale: float = 1.0, **options: Any
+) -> Any:
     """Cosines and sines; where phases are known to be small a device need not be asked."""
     if not small_phases:
-        return computed(engine.features(rows, frequencies, scale=1.0, **options))
+        return computed(engine.features(rows, frequencies, scale=scale, **options))
     from bochner.engine import device
 
     options = {"n_threads": None, "memory_budget": None} | options
     return device.features(
-        rows, frequencies, scale=1.0, offset=None, out=None, small_phases=True, **options
+        rows, frequencies, scale=scale, offset=None, out=None, small_phases=True, **options
     )
 
 
@@ -314,11 +320,11 @@ def computed(columns: Any) -> Any:
     return to_numpy(columns.compute()) if is_dask(columns) else columns
 
 
-def _longest(rows: Any) -> float | None:
-    """Longest frequency whose phases are known to be small; None where it does not matter."""
-    if not is_device(rows):
+def longest_frequency(*rows: Any) -> float | None:
+    """Whose phases are known to be small for all of these rows; None where it does not matter."""
+    if not is_device(rows[0]):
         return None  # the engine looks at the phases itself, at no cost
-    norm = longest_norm(rows, 1)
+    norm = max(longest_norm(part, 1) for part in rows)
     return LONGEST_PHASE / norm if norm > 0 else None
 
 

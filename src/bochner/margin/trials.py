@@ -10,7 +10,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner import engine
 from bochner.engine.places import convert, namespace, to_numpy
 from bochner.engine.summaries import rows_at
 from bochner.linear.paired import is_clearly_lower
@@ -18,7 +17,7 @@ from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import squared_hinge_path
 from bochner.margin.game import play
 from bochner.margin.players import DualUpdate, make_player
-from bochner.margin.search import Search, WaveFamily
+from bochner.margin.search import Search, WaveFamily, longest_frequency, waves_of
 from bochner.targets import Target
 
 Float = NDArray[np.float64]
@@ -108,20 +107,24 @@ def choose_setting(
     search = replace(search, n_chains=n_chains, n_peaks=min(-(-m // _ROUNDS), n_chains))
 
     found: dict[Setting, list[Any]] = {}
+    longest = longest_frequency(X, held_X)
 
-    def losses_of(setting: Setting) -> Float:
-        short = replace(search, band=setting.band)
-        waves = WaveFamily(X, short, m, random_state=RandomState(seed), **options)
+    def table_of(setting: Setting) -> Any:
+        short, state = replace(search, band=setting.band), RandomState(seed)
+        waves = WaveFamily(X, short, m, random_state=state, longest=longest, **options)
         how: dict[str, Any] = {"damping": setting.damping, "strength": strength, "capacity": 2 * m}
         player = make_player(target, A, setting.dual_update, **how)
         found[setting], record = play(waves, player, m)
         if record.interrupted:
             raise KeyboardInterrupt  # there is no game yet that could be kept
         W = namespace(A).concat(found[setting], axis=1)
-        return held_out_losses(target, W, X, A, held_X, held_A, **options)
+        parts, small = (X, A, held_X, held_A), longest is not None
+        return held_out_losses(target, W, *parts, small_phases=small, **options)
 
-    best, table = choose(settings, losses_of)
-    return best, table, found[best]
+    # A device is asked for losses when all games are on their way.
+    tables = {setting: table_of(setting) for setting in settings}
+    best, means = choose(settings, lambda setting: best_losses(tables[setting]))
+    return best, means, found[best]
 
 
 def held_out_losses(
@@ -131,14 +134,17 @@ def held_out_losses(
     columns: Any,
     held_rows: Any,
     held_columns: Any,
+    *,
+    small_phases: bool = False,
     **options: Any,
-) -> Float:
-    """Loss of every held-out row, with the best of a few linear models on the features.
+) -> Any:
+    """Losses of the held-out rows with a few linear models on the features, one row for each.
 
-    Squared hinge for two classes, squared error of the columns otherwise.
+    Squared hinge for two classes, squared error of the columns otherwise; where the rows are.
     """
     xp, n = namespace(columns), columns.shape[0]
-    features, held = (engine.features(part, frequencies, **options) for part in (rows, held_rows))
+    how = {"small_phases": small_phases, "scale": int(frequencies.shape[1]) ** -0.5, **options}
+    features, held = (waves_of(part, frequencies, **how) for part in (rows, held_rows))
     losses: list[Any] = []
     if _has_two_classes(target):
         Cs = [_STRENGTH_MARGIN * factor / n for factor in _FACTORS]
@@ -151,7 +157,12 @@ def held_out_losses(
             W, b = ridge.solve(n / (2 * _STRENGTH_RESIDUAL * factor))
             residual = held_columns - held @ convert(W, held) - convert(b, held)
             losses.append(xp.sum(residual * residual, axis=1))
-    table = to_numpy(xp.stack(losses)).astype(np.float64)
+    return xp.stack(losses)
+
+
+def best_losses(table: Any) -> Float:
+    """Those of the model with the least on average."""
+    table = to_numpy(table).astype(np.float64)
     best: Float = table[np.argmin(table.mean(axis=1))]
     return best
 
