@@ -224,7 +224,7 @@ def steps_in_kernels(design: Design, Y: Any) -> bool:
 def _steps_in_kernels(design: Design, Y: Any, C: Any, V: Any, n_steps: int) -> tuple[Any, Any]:
     from bochner.engine.tiles import hinge
 
-    how = {"n_lengths": _GRID, "longest": _LONGEST, "epsilon": design.epsilon}
+    how: dict[str, Any] = {"n_lengths": _GRID, "longest": _LONGEST, "epsilon": design.epsilon}
     V, margins = hinge.newton_steps(design.features, Y[0, :], C, V[0, :], n_steps, **how)
     return V[None, :], margins[None, :]
 

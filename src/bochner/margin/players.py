@@ -267,7 +267,7 @@ class GradientMargin(_DualWeights):
     def __init__(self, signs: Any, *, C: float, step: float, n_parts: int = 2) -> None:
         self.signs, self.C, self.step, self.n_parts = signs, C, step, n_parts
         self.weights = _largest(signs, C)
-        self._ascend = Replayed(partial(_ascend, signs, C, step))
+        self._ascend = Replayed(_ascend, (signs, C, step))
 
     def value(self, potential: Any) -> Any:
         # The box forbids larger weights, so that they are scaled down at most.
@@ -281,7 +281,7 @@ class GradientMargin(_DualWeights):
             (self.weights,) = self._ascend(self.weights, function)
 
 
-def _ascend(signs: Any, C: float, step: float, weights: Any, function: Any) -> tuple[Any]:
+def _ascend(signs: Any, C: Any, step: Any, weights: Any, function: Any) -> tuple[Any]:
     slope = 1 - signs * (function @ (function.T @ cast(weights * signs, function.dtype)))
     return (project_onto_dual_set(weights + step / _size(function) * slope, signs, C),)
 
