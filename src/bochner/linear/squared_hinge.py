@@ -28,7 +28,12 @@ from bochner.linear.directions import (
     Method,
     choose_directions,
 )
-from bochner.linear.newton import Newton, blind_steps
+from bochner.linear.newton import (
+    Newton,
+    are_in_kernels,
+    blind_steps,
+    newton_steps_of_several,
+)
 
 _MOST_REPLAYED = 500  # features up to which Newton steps on a GPU are recorded; an estimate
 
@@ -228,6 +233,32 @@ def squared_hinge_path(
             solution = replace(solution, _kept=directions.keep())
         solutions[index] = solution
     return solutions
+
+
+def squared_hinge_paths(
+    features: Sequence[Any], signs: Any, Cs: Sequence[float], *, n_steps: int
+) -> list[list[SquaredHingeSolution]]:
+    """:func:`squared_hinge_path` in so many steps per `C`, without looking, for each of several
+    features; for one column of signs on a GPU all of them together."""
+    designs = [Design.of(each, None, True) for each in features]
+    Y, first = _sign_rows(signs, designs[0]), designs[0]
+    few = first.size <= _MOST_REPLAYED and len(designs) > 1
+    if not few or not are_in_kernels(designs, Y):
+        options: dict[str, Any] = {"tol": None, "max_steps": n_steps}
+        return [squared_hinge_path(each, signs, Cs, **options) for each in features]
+    steps = Replayed(partial(_path_steps, n_steps), (Y.T, *(each.features for each in designs)))
+    V, solutions = first.zeros(len(designs)), [[None] * len(Cs) for _ in designs]
+    for index in sorted(range(len(Cs)), key=lambda i: Cs[i]):
+        V, margins = steps(V, float(Cs[index]))
+        for k, design in enumerate(designs):
+            found = V[k : k + 1, :], margins[k : k + 1, :]
+            solutions[k][index] = _solution(design, *found, n_steps, None)
+    return solutions
+
+
+def _path_steps(n_steps: int, signs: Any, *arguments: Any) -> tuple[Any, Any]:
+    *features, V, C = arguments
+    return newton_steps_of_several(n_steps, signs, C, V, *features)
 
 
 def _solution(

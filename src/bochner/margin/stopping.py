@@ -36,6 +36,7 @@ _FIRST_BLOCK = 32  # of random frequencies
 _FIRST_LOOK, _GROWTH = 24, 1.5  # learned frequencies, after which they are judged
 _WIDTH = 4  # times as many frequencies has a map at which they are judged, if that many are wanted
 _PATIENCE = 3  # looks in a row at which learning was in vain
+_TOGETHER = 2048  # columns up to which a device solves the models of all strengths at once
 _STRENGTHS = tuple(50.0 * 10**k for k in range(6))  # of the linear models that judge
 
 
@@ -152,7 +153,7 @@ class PaddingJudge:
             return to_numpy(xp.sum((convert(targets, b) - fitted) ** 2, axis=-1))
 
         found: dict[float, Float] = {}
-        if is_device(like):  # all of them cost less than to wait for each
+        if is_device(like) and held.shape[1] <= _TOGETHER:  # less than to wait for each
             all_of_them = convert([weight / s for s in _STRENGTHS], like, wide_dtype(like))
             found = dict(zip(_STRENGTHS, losses_of(all_of_them), strict=True))
 

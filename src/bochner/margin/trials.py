@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,10 +14,10 @@ from bochner.engine.places import convert, namespace, to_numpy
 from bochner.engine.summaries import rows_at
 from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
-from bochner.linear.squared_hinge import squared_hinge_path
-from bochner.margin.game import play
+from bochner.linear.squared_hinge import squared_hinge_paths
 from bochner.margin.players import DualUpdate, make_player
 from bochner.margin.search import Search, WaveFamily, longest_frequency, waves_of
+from bochner.margin.together import play_side_by_side
 from bochner.targets import Target
 
 Float = NDArray[np.float64]
@@ -106,30 +106,34 @@ def choose_setting(
     n_chains = min(search.n_chains, _MOST_CHAINS)
     search = replace(search, n_chains=n_chains, n_peaks=min(-(-m // _ROUNDS), n_chains))
 
-    found: dict[Setting, list[Any]] = {}
     longest = longest_frequency(X, held_X)
-
-    def table_of(setting: Setting) -> Any:
-        short, state = replace(search, band=setting.band), RandomState(seed)
-        waves = WaveFamily(X, short, m, random_state=state, longest=longest, **options)
-        how: dict[str, Any] = {"damping": setting.damping, "strength": strength, "capacity": 2 * m}
-        player = make_player(target, A, setting.dual_update, **how)
-        found[setting], record = play(waves, player, m)
-        if record.interrupted:
-            raise KeyboardInterrupt  # there is no game yet that could be kept
-        W = namespace(A).concat(found[setting], axis=1)
-        parts, small = (X, A, held_X, held_A), longest is not None
-        return held_out_losses(target, W, *parts, small_phases=small, **options)
-
-    # A device is asked for losses when all games are on their way.
-    tables = {setting: table_of(setting) for setting in settings}
-    best, means = choose(settings, lambda setting: best_losses(tables[setting]))
-    return best, means, found[best]
+    families = [
+        WaveFamily(
+            X,
+            replace(search, band=setting.band),
+            m,
+            random_state=RandomState(seed),
+            longest=longest,
+            **options,
+        )
+        for setting in settings
+    ]
+    how: dict[str, Any] = {"strength": strength, "capacity": 2 * m}
+    players = [
+        make_player(target, A, setting.dual_update, damping=setting.damping, **how)
+        for setting in settings
+    ]
+    found = play_side_by_side(families, players, m)
+    frequencies = [namespace(A).concat(each, axis=1) for each in found]
+    parts, small = (X, A, held_X, held_A), longest is not None
+    losses = held_out_losses(target, frequencies, *parts, small_phases=small, **options)
+    best, table = choose(settings, dict(zip(settings, losses, strict=True)).__getitem__)
+    return best, table, found[settings.index(best)]
 
 
 def held_out_losses(
     target: Target,
-    frequencies: Any,
+    frequencies: Sequence[Any],
     rows: Any,
     columns: Any,
     held_rows: Any,
@@ -137,34 +141,41 @@ def held_out_losses(
     *,
     small_phases: bool = False,
     **options: Any,
-) -> Any:
-    """Losses of the held-out rows with a few linear models on the features, one row for each.
+) -> list[Float]:
+    """Loss of every held-out row, with the best of a few linear models on the features, for each
+    of several sets of frequencies.
 
-    Squared hinge for two classes, squared error of the columns otherwise; where the rows are.
+    Squared hinge for two classes, squared error of the columns otherwise. The host waits for a
+    device once.
     """
     xp, n = namespace(columns), columns.shape[0]
-    how = {"small_phases": small_phases, "scale": int(frequencies.shape[1]) ** -0.5, **options}
-    features, held = (waves_of(part, frequencies, **how) for part in (rows, held_rows))
+    features, held = (
+        [
+            waves_of(part, W, small_phases=small_phases, scale=int(W.shape[1]) ** -0.5, **options)
+            for W in frequencies
+        ]
+        for part in (rows, held_rows)
+    )
     losses: list[Any] = []
     if _has_two_classes(target):
         Cs = [_STRENGTH_MARGIN * factor / n for factor in _FACTORS]
-        for solution in squared_hinge_path(features, columns, Cs, tol=None, max_steps=6):
-            margins = held_columns * (held @ solution.coefficients + solution.intercepts)
-            losses.append(xp.sum(xp.maximum(1 - margins, xp.zeros_like(margins)) ** 2, axis=1))
+        for each, path in zip(
+            held, squared_hinge_paths(features, columns, Cs, n_steps=6), strict=True
+        ):
+            for solution in path:
+                margins = held_columns * (each @ solution.coefficients + solution.intercepts)
+                rest = xp.maximum(1 - margins, xp.zeros_like(margins))
+                losses.append(xp.sum(rest**2, axis=1))
     else:
-        ridge = GrowingRidge(columns).append(features)
-        for factor in _FACTORS:
-            W, b = ridge.solve(n / (2 * _STRENGTH_RESIDUAL * factor))
-            residual = held_columns - held @ convert(W, held) - convert(b, held)
-            losses.append(xp.sum(residual * residual, axis=1))
-    return xp.stack(losses)
-
-
-def best_losses(table: Any) -> Float:
-    """Those of the model with the least on average."""
-    table = to_numpy(table).astype(np.float64)
-    best: Float = table[np.argmin(table.mean(axis=1))]
-    return best
+        for own, each in zip(features, held, strict=True):
+            ridge = GrowingRidge(columns).append(own)
+            for factor in _FACTORS:
+                W, b = ridge.solve(n / (2 * _STRENGTH_RESIDUAL * factor))
+                residual = held_columns - each @ convert(W, each) - convert(b, each)
+                losses.append(xp.sum(residual * residual, axis=1))
+    table = to_numpy(xp.stack(losses)).astype(np.float64)
+    tables = np.reshape(table, (len(features), len(_FACTORS), -1))
+    return [each[np.argmin(each.mean(axis=1))] for each in tables]
 
 
 def choose(

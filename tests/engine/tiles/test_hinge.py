@@ -7,6 +7,7 @@ import pytest
 
 from bochner.engine import places, tiles
 from bochner.linear import newton, solve_squared_hinge, squared_hinge_path
+from bochner.linear.squared_hinge import squared_hinge_paths
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("triton", reason="Triton is not installed")
@@ -83,3 +84,31 @@ def test_no_row_inside_the_margin():
     found, margins = newton.newton_steps(features, signs, 10.0, V, 6)
     assert bool(torch.isfinite(found).all())
     assert float(margins.min()) > 1
+
+
+def test_several_problems_are_each_alone(monkeypatch):
+    features, signs, _ = problem(300, 12)
+    others = features * 2 - 0.5, features[:, torch.randperm(12)], 0 * features
+    V = torch.randn((4, 13), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    V = V.to(DEVICE)
+    V_found, margins = newton.newton_steps_of_several(3, signs, 0.5, V, features, *others)
+    with monkeypatch.context() as without:
+        without.setattr(tiles, "run", lambda X: False)
+        V_plain, plain = newton.newton_steps_of_several(3, signs, 0.5, V, features, *others)
+    torch.testing.assert_close(V_found, V_plain, rtol=0, atol=1e-3)
+    torch.testing.assert_close(margins, plain, rtol=0, atol=1e-3)
+    for k, each in enumerate((features, *others)):
+        V_alone, alone = newton.newton_steps(each, signs, 0.5, V[k : k + 1], 3)
+        torch.testing.assert_close(V_found[k : k + 1], V_alone, rtol=0, atol=1e-5)
+        torch.testing.assert_close(margins[k], alone[:, 0], rtol=0, atol=1e-5)
+
+
+def test_several_paths_are_each_alone():
+    features, signs, _ = problem(250, 9)
+    both, Cs = [features, 1.5 * features], [1.0, 0.1]
+    for own, path in zip(both, squared_hinge_paths(both, signs, Cs, n_steps=4), strict=True):
+        alone = squared_hinge_path(own, signs, Cs, tol=None, max_steps=4)
+        for ours, right in zip(path, alone, strict=True):
+            for name in ("coefficients", "intercepts", "margins"):
+                pair = getattr(ours, name), getattr(right, name)
+                torch.testing.assert_close(*pair, rtol=0, atol=1e-4)

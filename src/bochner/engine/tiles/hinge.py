@@ -1,8 +1,8 @@
-"""Newton steps for one squared-hinge problem on few features, in few kernels.
+"""Newton steps for squared-hinge problems on few features, in few kernels for all of them.
 
 What :class:`bochner.linear.newton.Newton` does without looking, with the line search from grids
-of step lengths. Features are one row per column here, and of float32; sums over rows are added
-up in float64.
+of step lengths. Problems have features of their own and the same signs. Features are one row per
+column here, and of float32; sums over rows are added up in float64.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ def _product(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Signs times the features' product with a direction; losses along it on a first grid."""
-    grid, first = tl.arange(0, GRID), tl.program_id(0) * span
+    problem, grid, first = tl.program_id(1), tl.arange(0, GRID), tl.program_id(0) * span
+    features += problem.to(tl.int64) * n_columns * n_rows
+    margins += problem * n_rows
+    change += problem * n_rows
+    direction += problem * (n_columns + 1)
+    losses += problem * tl.num_programs(0) * GRID
     t = grid.to(tl.float32) * (LONGEST / (GRID - 1))
     loss = tl.zeros((GRID,), tl.float32)
     for start in range(first, tl.minimum(first + span, n_rows), ROWS):
@@ -82,7 +87,13 @@ def _narrow(
     ROWS: tl.constexpr,
 ):  # fmt: skip
     """Losses on a grid between the two step lengths where the slope changes its sign."""
-    grid, first = tl.arange(0, GRID), tl.program_id(0) * span
+    problem, grid, first = tl.program_id(1), tl.arange(0, GRID), tl.program_id(0) * span
+    margins += problem * n_rows
+    change += problem * n_rows
+    V += problem * (n_columns + 1)
+    direction += problem * (n_columns + 1)
+    losses += problem * n_programs * GRID
+    new_losses += problem * n_programs * GRID
     width = LONGEST / (GRID - 1)
     _, before = _slopes(
         grid.to(tl.float64) * width, losses, V, direction, C, n_columns, n_programs,
@@ -90,7 +101,7 @@ def _narrow(
     )  # fmt: skip
     low = before.to(tl.float64) * width
     if tl.program_id(0) == 0:
-        tl.store(lowest, low)
+        tl.store(lowest + problem, low)
     t = (low + width * grid.to(tl.float64) / (GRID - 1)).to(tl.float32)
     loss = tl.zeros((GRID,), tl.float32)
     for start in range(first, tl.minimum(first + span, n_rows), ROWS):
@@ -110,11 +121,20 @@ def _apply(
     SIZE: tl.constexpr, PROGRAMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Take the step; features of the rows inside the margin, ones, and what these rows lack."""
-    first = tl.program_id(0) * span
+    problem, first = tl.program_id(1), tl.program_id(0) * span
+    features += problem.to(tl.int64) * n_columns * n_rows
+    active += problem.to(tl.int64) * (n_columns + 2) * n_rows
+    margins += problem * n_rows
+    new_margins += problem * n_rows
+    change += problem * n_rows
+    V += problem * (n_columns + 1)
+    new_V += problem * (n_columns + 1)
+    direction += problem * (n_columns + 1)
+    losses += problem * n_programs * GRID
     if STEP:
         grid, column = tl.arange(0, GRID), tl.arange(0, SIZE)
         width = LONGEST / (GRID - 1) / (GRID - 1)
-        low = tl.load(lowest)
+        low = tl.load(lowest + problem)
         slopes, before = _slopes(
             low + width * grid.to(tl.float64), losses, V, direction, C, n_columns, n_programs,
             GRID, SIZE, PROGRAMS,
@@ -152,7 +172,11 @@ def _apply(
 @triton.jit(do_not_specialize=["n_rows", "n_columns"])
 def _system(gram, V, C, H, right, n_rows, n_columns, epsilon, SIZE: tl.constexpr):
     """The Hessian, with what rounding takes from it, and the gradient with the other sign."""
-    i, column = tl.program_id(0), tl.arange(0, SIZE)
+    problem, i, column = tl.program_id(1), tl.program_id(0), tl.arange(0, SIZE)
+    gram += problem * (n_columns + 2) * (n_columns + 2)
+    H += problem * (n_columns + 1) * (n_columns + 1)
+    V += problem * (n_columns + 1)
+    right += problem * (n_columns + 1)
     there, factor = column <= n_columns, 2 * tl.load(C)
     diagonal = tl.load(gram + column * (n_columns + 3), mask=there, other=0.0).to(tl.float64)
     rounding = epsilon * factor * tl.sum(diagonal, axis=0)
@@ -177,14 +201,14 @@ def newton_steps(
     longest: float,
     epsilon: float,
 ) -> tuple[Any, Any]:
-    """Coefficients, of shape (D + 1,) in float64 with the intercept last, and margins (n,).
+    """Coefficients, of shape (p, D + 1) in float64 with intercepts last, and margins (p, n).
 
-    `features` of shape (n, D) and `signs` (n,) are float32; step lengths are tried up to the
-    `longest`, `n_lengths` of them at once.
+    `features` of shape (p, D, n), for `p` problems, and `signs` (n,) are float32 and contiguous;
+    step lengths are tried up to the `longest`, `n_lengths` of them at once.
     """
     import torch
 
-    (n, D), columns = features.shape, features.T.contiguous()
+    p, D, n = features.shape
     span = -(-max(1, -(-n // _MOST_PROGRAMS)) // _ROWS) * _ROWS
     programs = -(-n // span)
     if not isinstance(C, torch.Tensor):
@@ -194,35 +218,38 @@ def newton_steps(
     line = {**grid, "SIZE": size, "PROGRAMS": 64}
 
     def room(*shape: int, like: Any = features) -> Any:
-        return like.new_empty(shape)
+        return like.new_empty((p, *shape))
 
     losses, narrow = (room(programs, n_lengths) for _ in range(2))
     margins, moved, change, lowest = room(n), room(n), room(n), room(like=V)
     active, H, right = room(D + 2, n), room(D + 1, D + 1, like=V), room(D + 1, like=V)
     V = direction = V.contiguous()
     launch(
-        _product, (programs,), columns, signs, margins, V, margins, losses, n, D, span,
+        _product, (programs, p), features, signs, margins, V, margins, losses, n, D, span,
         SEARCH=False, **grid, **tile,
     )  # fmt: skip
     for step in range(n_steps + 1):
         ahead = room(D + 1, like=V)
         launch(
-            _apply, (programs,),
-            columns, signs, margins, change, V, direction, C, narrow, lowest, moved, ahead, active,
-            n, D, span, programs, STEP=step > 0, ACTIVE=step < n_steps, **line, **tile,
+            _apply, (programs, p),
+            features, signs, margins, change, V, direction, C, narrow, lowest, moved, ahead,
+            active, n, D, span, programs, STEP=step > 0, ACTIVE=step < n_steps, **line, **tile,
         )  # fmt: skip
         if step > 0:
             margins, moved, V = moved, margins, ahead
         if step == n_steps:
             break
-        launch(_system, (D + 1,), active @ active.T, V, C, H, right, n, D, epsilon, SIZE=size)
-        direction = inverse(H)(right[:, None])[:, 0].contiguous()
+        # of one problem: libraries are faster where they are not asked for several
+        gram = active @ active.mT if p > 1 else active[0] @ active[0].T
+        launch(_system, (D + 1, p), gram, V, C, H, right, n, D, epsilon, SIZE=size)
+        solve = inverse(H if p > 1 else H[0])
+        direction = solve((right if p > 1 else right[0])[..., None])[..., 0].contiguous()
         launch(
-            _product, (programs,), columns, signs, margins, direction, change, losses,
+            _product, (programs, p), features, signs, margins, direction, change, losses,
             n, D, span, SEARCH=True, **grid, **tile,
         )  # fmt: skip
         launch(
-            _narrow, (programs,), margins, change, V, direction, C, losses, narrow, lowest,
+            _narrow, (programs, p), margins, change, V, direction, C, losses, narrow, lowest,
             n, D, span, programs, ROWS=_ROWS, **line,
         )  # fmt: skip
     return V, margins

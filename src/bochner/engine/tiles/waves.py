@@ -152,9 +152,9 @@ def potential(parts: Any, signs: Any, largest: Any = None) -> tuple[Any, Any, An
     shapes = (n_sums, N), (n_sums, N), (n_sums, N) if largest is None else (N,)
     slopes = [signs.new_empty(shape, dtype=torch.float32) for shape in shapes]
     launch(
-        _potential, (-(-N // 32),),
+        _potential, (-(-N // 16),),
         parts, signs, parts if largest is None else largest, result, *slopes, n_parts, n_sums, N,
-        BOUNDED=largest is not None, PARTS=32, COLUMNS=32,
+        BOUNDED=largest is not None, PARTS=128, COLUMNS=16,
     )  # fmt: skip
     return result, *slopes
 
