@@ -247,7 +247,8 @@ def squared_hinge_paths(
         options: dict[str, Any] = {"tol": None, "max_steps": n_steps}
         return [squared_hinge_path(each, signs, Cs, **options) for each in features]
     steps = Replayed(partial(_path_steps, n_steps), (Y.T, *(each.features for each in designs)))
-    V, solutions = first.zeros(len(designs)), [[None] * len(Cs) for _ in designs]
+    V = first.zeros(len(designs))
+    solutions: list[list[Any]] = [[None] * len(Cs) for _ in designs]
     for index in sorted(range(len(Cs)), key=lambda i: Cs[i]):
         V, margins = steps(V, float(Cs[index]))
         for k, design in enumerate(designs):
