@@ -90,7 +90,8 @@ def play(
     >>> import numpy as np
     >>> from bochner.margin.game import play
     >>> from bochner.margin.players import CorrectiveMargin
-    >>> from bochner.margin.search import Search, WaveFamily
+    >>> from bochner.margin.looks import Search
+    >>> from bochner.margin.search import WaveFamily
     >>> X = np.linspace(-9, 9, 500)[:, None]
     >>> player = CorrectiveMargin(np.sign(np.sin(2 * X)), strength=100.0, damping=0.5)
     >>> search = Search(length=1.0, n_peaks=1)

@@ -21,9 +21,10 @@ from bochner.engine.summaries import rows_at
 from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
+from bochner.margin.looks import Search, computed
 from bochner.margin.players import DataPlayer, GradientMargin, columns_of, make_player
 from bochner.margin.polish import polish
-from bochner.margin.search import Search, WaveFamily, computed
+from bochner.margin.search import WaveFamily
 from bochner.margin.stopping import (
     FEWEST_ROWS,
     PaddingJudge,

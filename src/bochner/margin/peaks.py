@@ -94,9 +94,10 @@ def climb_in_tiles(
     band: Any,
     memory_budget: int | None,
     n_threads: int | None,
+    n_games: int = 1,
 ) -> tuple[Any, Any] | None:
     """:func:`ascend_potential` with the Fourier potential, in few kernels; None where they do not
-    run."""
+    run. Several games have their chains, their coefficients and their bands side by side."""
     from bochner.engine import device
 
     how = {"first_move": _FIRST_MOVE, "growth": _GROWTH, "shrinkage": _SHRINKAGE}
@@ -108,6 +109,7 @@ def climb_in_tiles(
         longest=longest,
         memory_budget=memory_budget,
         n_steps=n_steps,
+        n_games=n_games,
         **how,
     )
 
@@ -116,14 +118,26 @@ def peaks_and_rest(
     points: Any, values: Any, n_peaks: int, apart: float, n_left: int
 ) -> tuple[Any, Any]:
     """The points of :func:`distinct_peaks`, and the highest of the others."""
-    if points.shape[1] <= _MOST_POINTS and tiles.run(points):
+    return peaks_and_rest_of_games(points, values, n_peaks, apart, n_left, 1)[0]
+
+
+def peaks_and_rest_of_games(
+    points: Any, values: Any, n_peaks: int, apart: float, n_left: int, n_games: int
+) -> list[tuple[Any, Any]]:
+    """:func:`peaks_and_rest` of each game, with as many points of each, one after the other."""
+    m = int(points.shape[1]) // n_games
+    if m <= _MOST_POINTS and tiles.run(points):
         from bochner.engine.tiles import peaks
 
-        return peaks.peaks_and_rest(points, values, n_peaks, apart, n_left)
-    xp = namespace(points)
-    best = distinct_peaks(points, values, n_peaks, apart)
-    others = xp.argsort(-_without(xp, values, best), stable=True)
-    return xp.take(points, best, axis=1), xp.take(points, others[:n_left], axis=1)
+        both = peaks.peaks_and_rest(points, values, n_peaks, apart, n_left, n_games)
+        return [(both[0][k, ...], both[1][k, ...]) for k in range(n_games)]
+    xp, found = namespace(points), []
+    for k in range(n_games):
+        own, heights = points[:, k * m : (k + 1) * m], values[k * m : (k + 1) * m]
+        best = distinct_peaks(own, heights, n_peaks, apart)
+        others = xp.argsort(-_without(xp, heights, best), stable=True)
+        found.append((xp.take(own, best, axis=1), xp.take(own, others[:n_left], axis=1)))
+    return found
 
 
 def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:

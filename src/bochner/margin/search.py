@@ -1,85 +1,20 @@
-r"""The kernel player on all of space: the peaks of the Fourier potential, found by chains.
-
-.. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2
-
-Far from the origin the potential of a finite sample is noise, and a search finds the peaks of that
-noise: the search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band `s`.
-"""
+"""The kernel player on all of space: the peaks of the Fourier potential, found by chains."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from numpy.random import RandomState
 
-from bochner import engine
-from bochner.engine.places import (
-    cast,
-    convert,
-    is_dask,
-    is_device,
-    namespace,
-    to_numpy,
-    wide_dtype,
-)
+from bochner.engine.places import convert, namespace, on_cuda
 from bochner.engine.replay import Replayed
-from bochner.engine.summaries import rows_at
-from bochner.margin.game import Proposal, share_of_largest
-from bochner.margin.peaks import Potential, ascend_potential, climb_in_tiles, peaks_and_rest
+from bochner.margin.game import Proposal
+from bochner.margin.looks import PeakSearch, Search, longest_frequency, looks_of_games
 
 _START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to the kernel's
-_KEPT = 0.5  # share of the chains that go on from where they were in the round before
-_APART = 0.4  # distance of the peaks of one round, in units of the kernel's frequencies
-LONGEST_PHASE = 4000.0  # of a float32 phase that need not be looked at
-_FEWEST_ROUNDS = 20  # what the number of peaks per round leaves, by default
-_MOST_PEAKS, _MOST_GROWN = 10, 3  # of a round, and how many times as many where many were found
-_MORE_PEAKS_AFTER = 200  # frequencies, each time
-_CHAINS_PER_PEAK = 3  # at least, when there are more peaks
 _BLOCK = 64  # rounds whose random numbers are drawn, and moved to the device, at once
-
-
-@dataclass(frozen=True)
-class Search:
-    """How the kernel player looks for peaks."""
-
-    length: float  # of the scale of the rows: frequencies are measured in its inverse
-    band: float | None = 12.0  # the band s, in units of 1 / length; None is no limit
-    n_peaks: int = 5  # frequencies per round, at first
-    most_peaks: int = 0  # as many more for every 200 frequencies found, up to this number
-    n_chains: int = 100
-    n_steps: int = 12  # of each chain
-    temperature: float = 0.0  # noise of the chains, see ascend_potential
-    n_rows: int | None = None  # of a round, drawn anew each time; None is all
-    n_followed: int = 0  # steps by which frequencies that are known go on to their peaks
-
-    @classmethod
-    def for_frequencies(
-        cls, n_frequencies: int, n_peaks: int | str, *, grows: bool, n_chains: int, **values: Any
-    ) -> Search:
-        """A search for so many frequencies of rows whose scale has a length of one.
-
-        With ``n_peaks="auto"`` it leaves 20 rounds, with up to 10 peaks in each, and more where
-        hundreds have been found if it `grows`.
-        """
-        most = 0
-        if isinstance(n_peaks, str):
-            n_peaks = min(-(-n_frequencies // _FEWEST_ROUNDS), _MOST_PEAKS)
-            most = min(_MOST_GROWN * n_peaks, n_chains // _CHAINS_PER_PEAK) if grows else 0
-        n_peaks = min(n_peaks, n_chains)
-        return cls(1.0, n_peaks=n_peaks, most_peaks=most, n_chains=n_chains, **values)
-
-    @property
-    def n_kept(self) -> int:
-        """Chains that go on from where they were in the round before."""
-        return int(_KEPT * self.n_chains)
-
-    def peaks_after(self, n_found: int) -> int:
-        """Frequencies of the next round: many found before change less by each."""
-        grown = self.n_peaks * (1 + n_found // _MORE_PEAKS_AFTER)
-        return max(self.n_peaks, min(grown, self.most_peaks))
 
 
 class WaveFamily:
@@ -111,29 +46,38 @@ class WaveFamily:
         n_rounds = -(-n_frequencies // min(search.n_peaks, n_frequencies))
         self._to_draw = search, n_rounds, int(rows.shape[1]), random_state
         options = {"n_threads": None, "memory_budget": None} | options
-        self._peaks = _PeakSearch(rows, search, random_state, longest, options)
+        self._peaks = PeakSearch(rows, search, random_state, longest, options)
         self._looks: dict[int, Callable[..., tuple[Any, ...]]] = {}
         self._draws: Iterator[tuple[Any, Any]] | None = None
         self._leftover: Any = None
 
     def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
         """The highest peaks that the chains found, from the highest down."""
-        xp = namespace(coefficients)
         if self._known:
             frequencies = self._known.pop(0)[:, :n_wanted]
             if self.search.n_followed:
                 frequencies = self._peaks.follow(coefficients, frequencies)
             found = self._peaks.measured(frequencies, coefficients)
             return self._proposal(frequencies, *found)
+        starts, sample, n_peaks = self._next_chains(coefficients)
+        result = self._look(n_peaks)(coefficients, starts, sample)
+        return self._taken(result, n_peaks, n_wanted)
+
+    def _next_chains(self, coefficients: Any) -> tuple[Any, Any, int]:
+        """Where the chains of a round start, its rows, and how many peaks are wanted."""
         if self._draws is None:
             self._draws = _draw_starts(*self._to_draw, coefficients)
         starts, sample = next(self._draws)
         if self._leftover is not None:
-            starts = xp.concat([self._leftover, starts], axis=1)
-        n_peaks = min(self.search.peaks_after(self._n_found), self._most, int(starts.shape[1]))
-        result = self._look(n_peaks)(coefficients, starts, sample)
+            starts = namespace(starts).concat([self._leftover, starts], axis=1)
+        most = min(self._most, int(starts.shape[1]))
+        return starts, sample, min(self.search.peaks_after(self._n_found), most)
+
+    def _taken(self, result: tuple[Any, ...], n_peaks: int, n_wanted: int) -> Proposal:
+        """What a look found, of which the first are taken."""
         frequencies, columns, share, potential, self._leftover = result
         if n_wanted < n_peaks:
+            xp = namespace(columns)
             frequencies = frequencies[:, :n_wanted]
             pairs = columns[:, :n_wanted], columns[:, n_peaks : n_peaks + n_wanted]
             columns = xp.concat(pairs, axis=1)
@@ -173,162 +117,35 @@ def _draw_starts(
         done += size
 
 
-class _PeakSearch:
-    """One search, the same work in every round."""
+class FamiliesTogether:
+    """Families of several games on the same rows, which differ in their bands.
 
-    def __init__(
-        self,
-        rows: Any,
-        search: Search,
-        random_state: RandomState,
-        longest: float | None,
-        options: dict[str, Any],
-    ) -> None:
-        self.options, self._random_state = options, random_state
-        # where noise is drawn on the host nothing is recorded
-        state = random_state if search.temperature else None
-        self._same = replace(search, band=None), state, tuple(options.items())
-        band = None if search.band is None else search.band / search.length
-        self._given = rows, band, longest
-
-    def look(self, n_peaks: int) -> Callable[..., tuple[Any, ...]]:
-        """The search for so many peaks: :func:`_look` at these rows."""
-        look = partial(_look, n_peaks, *self._same)
-        if self._same[0].temperature:
-            return partial(look, *self._given)
-        return Replayed(look, self._given)
-
-    def follow(self, coefficients: Any, frequencies: Any) -> Any:
-        """Frequencies of other rows, at the peaks of these."""
-        search = self._same[0]
-        n, most, sample = int(coefficients.shape[0]), search.n_rows, None
-        if most is not None and n > most:
-            sample = self._random_state.randint(n, size=most)
-            sample = convert(sample, coefficients, namespace(coefficients).int64)
-        still = replace(search, n_steps=search.n_followed, temperature=0.0)
-        given = still, None, self.options, *self._given
-        return _ascend(*given, coefficients, frequencies, sample)[0]
-
-    def measured(self, frequencies: Any, coefficients: Any) -> tuple[Any, Any, Any]:
-        """As :func:`_measured`, for these rows."""
-        rows, _, longest = self._given
-        return _measured(rows, longest, self.options, frequencies, coefficients)
-
-
-def _look(
-    n_peaks: int,
-    search: Search,
-    random_state: RandomState | None,
-    options: tuple[tuple[str, Any], ...],
-    rows: Any,
-    band: Any,
-    longest: Any,
-    coefficients: Any,
-    starts: Any,
-    sample: Any,
-) -> tuple[Any, ...]:
-    """The best frequencies (d, p), their columns, the height of the first of them as a
-    share and bare, and the best chains that gave no frequency, to go on from.
-
-    The search is within the `band`, whatever `search` says of it.
+    On a GPU the chains of all of them climb together.
     """
-    given = dict(options)
-    points, values = _ascend(
-        search, random_state, given, rows, band, longest, coefficients, starts, sample
-    )
-    apart = _APART / search.length
-    frequencies, leftover = peaks_and_rest(points, values, n_peaks, apart, search.n_kept)
-    return frequencies, *_measured(rows, longest, given, frequencies, coefficients), leftover
 
+    def __init__(self, families: Sequence[WaveFamily]) -> None:
+        self.families, first = families, families[0]
+        bands = [family._peaks.given[1] for family in families]
+        rows, _, longest = first._peaks.given
+        search, most = first.search, first.search.n_rows
+        alike = len({family._peaks.same for family in families}) == 1
+        sampled = most is not None and most < int(rows.shape[0])
+        self._climb = len(families) > 1 and alike and on_cuda(rows) and None not in bands
+        self._climb = self._climb and not (search.temperature or sampled or longest is None)
+        self._given = rows, longest, *bands
+        self._looks: dict[int, Replayed] = {}
 
-def _ascend(
-    search: Search,
-    random_state: RandomState | None,
-    options: dict[str, Any],
-    rows: Any,
-    band: Any,
-    longest: Any,
-    A: Any,
-    starts: Any,
-    sample: Any,
-) -> tuple[Any, Any]:
-    """Points uphill from the starts, and their potential, on a sample of the rows or all."""
-    xp = namespace(starts)
-    if sample is not None:
-        rows, A = rows_at(rows, sample), rows_at(A, sample)
-    total = xp.sum(xp.abs(A))
-    A = A / xp.where(total > 0, total, xp.ones_like(total))
-    how = {"n_steps": search.n_steps, "longest": longest}
-    if not search.temperature and longest is not None:
-        found = climb_in_tiles(rows, A, starts, band=band, **how, **options)
-        if found is not None:
-            return found
-    return ascend_potential(
-        _potential(rows, A, starts.dtype, band, longest is not None, options),
-        starts,
-        **how,
-        temperature=search.temperature,
-        random_state=random_state,
-    )
-
-
-def _measured(
-    rows: Any, longest: Any, options: dict[str, Any], frequencies: Any, coefficients: Any
-) -> tuple[Any, Any, Any]:
-    """Columns of the frequencies, and the potential of the first as a share and bare."""
-    columns = waves_of(rows, frequencies, small_phases=longest is not None, **options)
-    sums = columns[:, :: frequencies.shape[1]].T @ cast(coefficients, columns.dtype)
-    peak = namespace(sums).sum(sums * sums)  # without the band
-    return columns, share_of_largest(peak, coefficients), peak
-
-
-def _potential(
-    rows: Any, A: Any, dtype: Any, band: Any, small_phases: bool, options: dict[str, Any]
-) -> Potential:
-    """The potential and its gradient within the band, in the dtype of the points."""
-
-    def potential(points: Any) -> tuple[Any, Any]:
-        xp = namespace(points)
-        v, slope = engine.potential_and_gradient(
-            rows, points, A, small_phases=small_phases, **options
-        )
-        v, slope = cast(v, dtype), cast(slope, dtype)
-        if band is None:
-            return v, slope
-        share = xp.exp(-xp.sum(points * points, axis=0) / (2 * band**2))
-        return share * v, share * (slope - (v / band**2) * points)
-
-    return potential
-
-
-def waves_of(
-    rows: Any, frequencies: Any, *, small_phases: bool, scale: float = 1.0, **options: Any
-) -> Any:
-    """Cosines and sines; where phases are known to be small a device need not be asked."""
-    if not small_phases:
-        return computed(engine.features(rows, frequencies, scale=scale, **options))
-    from bochner.engine import device
-
-    options = {"n_threads": None, "memory_budget": None} | options
-    return device.features(
-        rows, frequencies, scale=scale, offset=None, out=None, small_phases=True, **options
-    )
-
-
-def computed(columns: Any) -> Any:
-    """Columns where the coefficients are: those of a dask array come to the host."""
-    return to_numpy(columns.compute()) if is_dask(columns) else columns
-
-
-def longest_frequency(*rows: Any) -> float | None:
-    """Whose phases are known to be small for all of these rows; None where it does not matter."""
-    if not is_device(rows[0]):
-        return None  # the engine looks at the phases itself, at no cost
-    norm = max(longest_norm(part, 1) for part in rows)
-    return LONGEST_PHASE / norm if norm > 0 else None
-
-
-def longest_norm(X: Any, axis: int) -> float:
-    """The largest norm of the vectors along an axis; the host waits for it."""
-    xp = namespace(X)
-    return float(xp.max(xp.linalg.vector_norm(cast(X, wide_dtype(X)), axis=axis)))
+    def propose(self, coefficients: Sequence[Any], n_wanted: int) -> list[Proposal]:
+        """What each family proposes."""
+        games = list(zip(self.families, coefficients, strict=True))
+        if not self._climb:
+            return [family.propose(A, n_wanted) for family, A in games]
+        starts, _, counts = zip(*(family._next_chains(A) for family, A in games), strict=True)
+        if counts[0] not in self._looks:
+            look = partial(looks_of_games, len(games), counts[0], *games[0][0]._peaks.same)
+            self._looks[counts[0]] = Replayed(look, self._given)
+        found = self._looks[counts[0]](*coefficients, *starts)
+        return [
+            family._taken(found[5 * k : 5 * k + 5], counts[0], n_wanted)
+            for k, (family, _) in enumerate(games)
+        ]

@@ -23,7 +23,7 @@ from bochner.linear.growing import GrowingColumns
 from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.search import search_along
-from bochner.margin.search import LONGEST_PHASE, longest_norm, waves_of
+from bochner.margin.looks import LONGEST_PHASE, longest_norm, waves_of
 from bochner.margin.trials import choose
 
 Float = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Games of several settings on the same rows, round by round side by side.
 
-They are short, and on a GPU many small operations one after the other take the time: linear models
-of several players are solved together.
+They are short, and on a GPU many small operations one after the other take the time: chains of all
+of them climb together, and linear models of several players are solved together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from bochner.engine.places import namespace, on_cuda, wide_dtype, zeros
 from bochner.engine.replay import Replayed
 from bochner.linear.growing import GrowingColumns
 from bochner.linear.newton import newton_steps_of_several
-from bochner.margin.game import Family
 from bochner.margin.players import (
     MOST_REPLAYED,
     NEWTON_STEPS,
@@ -22,10 +21,14 @@ from bochner.margin.players import (
     DataPlayer,
     weights_towards,
 )
+from bochner.margin.search import FamiliesTogether, WaveFamily
 
 
 def play_side_by_side(
-    families: Sequence[Family], players: Sequence[DataPlayer], n_functions: int, n_parts: int = 2
+    families: Sequence[WaveFamily],
+    players: Sequence[DataPlayer],
+    n_functions: int,
+    n_parts: int = 2,
 ) -> list[list[Any]]:
     """The functions of each game, as :func:`~bochner.margin.game.play` finds them.
 
@@ -38,12 +41,10 @@ def play_side_by_side(
     if not on_cuda(players[0].coefficients) or size > MOST_REPLAYED or len(together) < 2:
         together = []
     moves = _MovesTogether(together, n_parts * n_functions) if together else None
-    n_chosen = 0
+    kernel_players, n_chosen = FamiliesTogether(families), 0
     while n_chosen < n_functions:
-        proposals = [
-            family.propose(player.coefficients, n_functions - n_chosen)
-            for family, player in zip(families, players, strict=True)
-        ]
+        coefficients = [player.coefficients for player in players]
+        proposals = kernel_players.propose(coefficients, n_functions - n_chosen)
         columns = {id(player): new.columns for player, new in zip(players, proposals, strict=True)}
         if moves is not None:
             moves([columns.pop(id(player)) for player in together])

@@ -15,8 +15,9 @@ from bochner.engine.summaries import rows_at
 from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import squared_hinge_paths
+from bochner.margin.looks import Search, longest_frequency, waves_of
 from bochner.margin.players import DualUpdate, make_player
-from bochner.margin.search import Search, WaveFamily, longest_frequency, waves_of
+from bochner.margin.search import WaveFamily
 from bochner.margin.together import play_side_by_side
 from bochner.targets import Target
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bochner.engine import device, places, plain, tiles
+from bochner.margin import search
 from bochner.margin.peaks import ascend_potential
-from bochner.margin.search import Search, WaveFamily
+from bochner.margin.search import FamiliesTogether, Search, WaveFamily
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("triton", reason="Triton is not installed")
@@ -104,3 +105,44 @@ def test_a_search_is_the_same_with_them(n_rows, monkeypatch):
         for name in ("functions", "columns", "potential", "share"):
             values = (getattr(proposal, name) for proposal in (ours, right))
             torch.testing.assert_close(*values, rtol=2e-3, atol=2e-3)
+
+
+def test_games_together_are_each_alone():
+    X, A, starts = problem(150, 9, 21, 6)
+    bands = torch.tensor([1.5, 0.7, 3.0], dtype=torch.float64, device=DEVICE)
+    together = climbed(X, A, starts, band=bands, longest=1.4, n_games=3)
+    for k in range(3):
+        own, chains = A[:, 2 * k : 2 * k + 2], slice(7 * k, 7 * k + 7)
+        alone = climbed(X, own, starts[:, chains], band=float(bands[k]), longest=1.4)
+        torch.testing.assert_close(together[0][:, chains], alone[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(together[1][chains], alone[1], rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_families_together_propose_what_each_does(kernels, monkeypatch):
+    X, A, _ = problem(150, 6, 1, 3)
+    rows = torch.from_numpy(X).to(DEVICE)
+    coefficients = [torch.from_numpy(A[:, k : k + 1]).to(DEVICE) for k in range(3)]
+    monkeypatch.setattr(search, "on_cuda", lambda X: True)
+    monkeypatch.setattr(tiles, "run", lambda X: kernels)
+
+    def families():
+        return [
+            WaveFamily(
+                rows,
+                Search(1.0, band=band, n_peaks=3, n_chains=12, n_steps=3),
+                8,
+                random_state=np.random.RandomState(0),
+            )
+            for band in (12.0, 4.0, 12.0)
+        ]
+
+    together, each = FamiliesTogether(families()), families()
+    for n_wanted in (8, 5, 2):
+        found = together.propose(coefficients, n_wanted)
+        for ours, family, own in zip(found, each, coefficients, strict=True):
+            right = family.propose(own, n_wanted)
+            for name in ("functions", "columns", "potential", "share"):
+                values = (getattr(proposal, name) for proposal in (ours, right))
+                torch.testing.assert_close(*values, rtol=1e-3, atol=1e-3)
+            assert ours.n_functions == right.n_functions

@@ -20,7 +20,7 @@ def chosen(points, values, *numbers):
     from bochner.engine.tiles import peaks
 
     there = (torch.from_numpy(array).to(DEVICE) for array in (points, values))
-    return [part.cpu().numpy() for part in peaks.peaks_and_rest(*there, *numbers)]
+    return [part[0].cpu().numpy() for part in peaks.peaks_and_rest(*there, *numbers)]
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,16 @@ def test_they_are_those_of_array_operations(d, m, n_peaks, apart, n_left, ties):
 def test_values_that_are_none_come_last():
     points, values = np.arange(4, dtype="f4")[None, :], np.float32([np.nan, 1, 2, np.nan])
     assert chosen(points, values, 3, 0.1, 2)[0][0].tolist() == [2, 1, 0]
+
+
+def test_games_together_are_each_alone():
+    from bochner.engine.tiles import peaks
+
+    generator = torch.Generator().manual_seed(0)
+    points, values = (torch.randn(shape, generator=generator) for shape in ((3, 60), (60,)))
+    together = peaks.peaks_and_rest(points.to(DEVICE), values.to(DEVICE), 4, 0.5, 10, n_games=3)
+    for k in range(3):
+        own = slice(20 * k, 20 * k + 20)
+        alone = peaks_and_rest(points[:, own].numpy(), values[own].numpy(), 4, 0.5, 10)
+        for ours, right in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(ours[k].cpu(), right)

@@ -1,6 +1,6 @@
 """Chains that climb the Fourier potential: all that happens between two evaluations of it at once.
 
-What :func:`bochner.margin.search.ascend_potential` does without a temperature, with one program
+What :func:`bochner.margin.peaks.ascend_potential` does without a temperature, with one program
 per chain. Points are one row per chain here.
 """
 
@@ -28,7 +28,7 @@ _ENTRIES = 4096  # of the shares of a gradient that it adds up at once
 
 @triton.jit
 def _evaluated(
-    chain, parts, n_parts, potential, units, ahead, band, height, width, n_columns,
+    chain, parts, n_parts, potential, units, ahead, band, height, width, n_columns, game,
     BANDED: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """The point of a chain, and the potential and its gradient there, within the band."""
@@ -45,7 +45,7 @@ def _evaluated(
     value = tl.load(potential + chain).to(tl.float32)
     point = tl.load(ahead + chain * n_columns + column, mask=there, other=0.0)
     if BANDED:
-        width_of_band = tl.load(band)
+        width_of_band = tl.load(band + game)
         square = (width_of_band * width_of_band).to(tl.float32)
         share = tl.exp(-tl.sum(point * point, axis=0) / (2 * square))
         slope = share * (slope - (value / square) * point)
@@ -72,17 +72,17 @@ def _write_ahead(
     tl.store(low + chain * depth + column, second_half, mask=column < depth)
 
 
-@triton.jit(do_not_specialize=["n_parts", "n_columns"])
+@triton.jit(do_not_specialize=["n_parts", "n_columns", "own_chains"])
 def _begin(
     parts, potential, slope_units, ahead, band, values, gradients, norms, paces,
-    n_parts, height, width, n_columns,
+    n_parts, height, width, n_columns, own_chains,
     BANDED: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     chain = tl.program_id(0)
     column = tl.arange(0, COLUMNS)
     point, value, slope = _evaluated(
         chain, parts, n_parts, potential, slope_units, ahead, band, height, width, n_columns,
-        BANDED, PARTS, COLUMNS,
+        chain // own_chains, BANDED, PARTS, COLUMNS,
     )  # fmt: skip
     tl.store(values + chain, value)
     tl.store(gradients + chain * n_columns + column, slope, mask=column < n_columns)
@@ -90,17 +90,18 @@ def _begin(
     tl.store(paces + chain, tl.sqrt(tl.sum(slope * slope, axis=0)))
 
 
-@triton.jit(do_not_specialize=["n_columns"])
+@triton.jit(do_not_specialize=["n_columns", "own_chains"])
 def _first_step(
     points, gradients, norm, pace, steps, longest, ahead, high, low, units,
-    n_columns, depth, first_move, LIMITED: tl.constexpr, COLUMNS: tl.constexpr,
+    n_columns, depth, own_chains, first_move, LIMITED: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     chain = tl.program_id(0)
     column = tl.arange(0, COLUMNS)
     at, there = chain * n_columns + column, column < n_columns
-    usual = tl.load(pace)
+    first = chain // own_chains * own_chains
+    usual = tl.load(pace + first)
     usual = tl.where(usual > 0, usual, 1.0)  # flat: stay there
-    step = first_move * tl.load(norm) / usual
+    step = first_move * tl.load(norm + first) / usual
     tl.store(steps + chain, step)
     slope = tl.load(gradients + at, mask=there, other=0.0)
     point = tl.load(points + at, mask=there, other=0.0) + step * slope
@@ -109,12 +110,12 @@ def _first_step(
     )
 
 
-@triton.jit(do_not_specialize=["n_parts", "n_columns"])
+@triton.jit(do_not_specialize=["n_parts", "n_columns", "own_chains"])
 def _step(
     parts, potential, slope_units, band, longest,
     points, ahead, gradients, values, steps,
     new_points, new_ahead, new_gradients, new_values, new_steps, high, low, units,
-    n_parts, height, width, n_columns, depth, growth, shrinkage,
+    n_parts, height, width, n_columns, depth, own_chains, growth, shrinkage,
     BANDED: tl.constexpr, LIMITED: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     # Nothing is written where it is read: threads may hold the same entry, and none waits.
@@ -123,7 +124,7 @@ def _step(
     at, there = chain * n_columns + column, column < n_columns
     point, value, slope = _evaluated(
         chain, parts, n_parts, potential, slope_units, ahead, band, height, width, n_columns,
-        BANDED, PARTS, COLUMNS,
+        chain // own_chains, BANDED, PARTS, COLUMNS,
     )  # fmt: skip
     before, step = tl.load(values + chain), tl.load(steps + chain)
     up = value > before
@@ -172,21 +173,26 @@ class Chains:
         return torch.full((), value, dtype=torch.float64, device=self.A.device)
 
     def climb(
-        self, n_steps: int, first_move: float, growth: float, shrinkage: float
+        self, n_steps: int, first_move: float, growth: float, shrinkage: float, n_games: int = 1
     ) -> tuple[Any, Any]:
-        """Points after all steps, of shape (d, m), and their potential."""
+        """Points after all steps, of shape (d, m), and their potential.
+
+        Of several games, as many chains of each, one game after the other, have their own
+        coefficients and their own band.
+        """
         import torch
 
-        grid, width = (self.n_chains,), (self.n_columns, self.w.depth)
+        grid, own = (self.n_chains,), self.n_chains // n_games
+        width = self.n_columns, self.w.depth, own
         halves, lengths = (self.w.high, self.w.low, self.w.units), self.A.new_empty((2, *grid))
         _, ahead, slope, values, steps = self._room()
-        parts, *given = self._evaluate()
+        parts, *given = self._evaluate(n_games)
         launch(
             _begin, grid,
             parts, *given, self.points, self.band, values, slope, *lengths,
-            *parts.shape, self.n_columns, BANDED=self.limits["BANDED"], **self.block,
+            *parts.shape, self.n_columns, own, BANDED=self.limits["BANDED"], **self.block,
         )  # fmt: skip
-        norm, pace = torch.sort(lengths, dim=1).values[:, self.n_chains // 2]
+        norm, pace = torch.sort(lengths.reshape(2, -1, own), dim=2).values[..., own // 2]
         launch(
             _first_step, grid,
             self.points, slope, norm, pace, steps, self.longest, ahead, *halves,
@@ -194,7 +200,7 @@ class Chains:
         )  # fmt: skip
         now, then = [self.points, ahead, slope, values, steps], self._room()
         for _ in range(n_steps):
-            parts, *given = self._evaluate()
+            parts, *given = self._evaluate(n_games)
             launch(
                 _step, grid,
                 parts, *given, self.band, self.longest, *now, *then, *halves,
@@ -208,10 +214,10 @@ class Chains:
         shapes = [tuple(self.points.shape)] * 3 + [(self.n_chains,)] * 2
         return [self.points.new_empty(shape) for shape in shapes]
 
-    def _evaluate(self) -> tuple[Any, Any, Any]:
+    def _evaluate(self, n_games: int) -> tuple[Any, Any, Any]:
         """Shares of the gradients, one row per chain, the potentials, and units of gradients."""
         sums = sums_of_tiles(self.x, self.w, self.A, self.phases)
-        v, with_cosine, with_sine, bounds = potential(sums, self.signs, self.largest)
+        v, with_cosine, with_sine, bounds = potential(sums, self.signs, self.largest, n_games)
         both = with_cosine, with_sine, bounds, self.phases
         slope = slopes(self.x, self.w, self.weights, *both)
         return parts_over_rows(slope, self.x), v, slope.units

@@ -27,7 +27,10 @@ def _choose(
     points, values, places, n_points, n_columns, n_peaks, square_apart,
     POINTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    point = tl.arange(0, POINTS)
+    game, point = tl.program_id(0), tl.arange(0, POINTS)
+    points += game.to(tl.int64) * n_points * n_columns
+    values += game * n_points
+    places += game * n_points
     there = point < n_points
     height = _heights(values, point, n_points)
     start = points + point[:, None] * n_columns
@@ -65,7 +68,12 @@ def _gather(
     points, values, places, peaks, left, n_points, n_columns, n_peaks, n_left,
     POINTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    own, point = tl.program_id(0), tl.arange(0, POINTS)
+    own, game, point = tl.program_id(0), tl.program_id(1), tl.arange(0, POINTS)
+    points += game.to(tl.int64) * n_points * n_columns
+    values += game * n_points
+    places += game * n_points
+    peaks += game.to(tl.int64) * n_columns * n_peaks
+    left += game.to(tl.int64) * n_columns * n_left
     there = point < n_points
     taken = tl.load(places + point, mask=there, other=0) >= 0
     height = tl.where(taken, float("-inf"), _heights(values, point, n_points))
@@ -84,23 +92,27 @@ def _gather(
 
 
 def peaks_and_rest(
-    points: Any, values: Any, n_peaks: int, apart: float, n_left: int
+    points: Any, values: Any, n_peaks: int, apart: float, n_left: int, n_games: int = 1
 ) -> tuple[Any, Any]:
-    """Of points of shape (d, m), in float32: `n_peaks` that are apart, and the best others."""
+    """Of points of shape (d, m), in float32: `n_peaks` that are apart, and the best others.
+
+    For each game, whose points come one game after the other; the results are stacked.
+    """
     import torch
 
-    (d, m), rows = points.shape, points.T.contiguous()
+    (d, total), rows = points.shape, points.T.contiguous()
+    m = total // n_games
     n_left = min(n_left, m)
-    places = torch.empty((m,), dtype=torch.int32, device=points.device)
-    peaks, left = (points.new_empty((d, count)) for count in (n_peaks, n_left))
+    places = torch.empty((total,), dtype=torch.int32, device=points.device)
+    peaks, left = (points.new_empty((n_games, d, count)) for count in (n_peaks, n_left))
     size = triton.next_power_of_2(m)
     columns = min(triton.next_power_of_2(d), max(1, _ENTRIES // size))
     launch(
-        _choose, (1,), rows, values, places, m, d, n_peaks, apart**2,
+        _choose, (n_games,), rows, values, places, m, d, n_peaks, apart**2,
         POINTS=size, COLUMNS=columns, num_warps=8,
     )  # fmt: skip
     launch(
-        _gather, (m,), rows, values, places, peaks, left, m, d, n_peaks, n_left,
+        _gather, (m, n_games), rows, values, places, peaks, left, m, d, n_peaks, n_left,
         POINTS=size, COLUMNS=min(_WIDEST, triton.next_power_of_2(d)),
     )  # fmt: skip
     return peaks, left

@@ -106,10 +106,12 @@ def sums_of_tiles(x: Halves, w: Halves, A: Any, kept: Any = None) -> Any:
     return parts
 
 
-@triton.jit(do_not_specialize=["n_parts", "n_sums", "n_frequencies"])
+@triton.jit(
+    do_not_specialize=["n_parts", "n_sums", "n_frequencies", "own_sums", "own_frequencies"]
+)
 def _potential(
     parts, signs, largest, potential, with_cosine, with_sine, sizes,
-    n_parts, n_sums, n_frequencies,
+    n_parts, n_sums, n_frequencies, own_sums, own_frequencies,
     BOUNDED: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
@@ -126,7 +128,8 @@ def _potential(
             real += tl.sum(some.to(tl.float64), axis=0)
             some = tl.load(parts + at + n_sums * n_frequencies, mask=mask, other=0.0)
             imaginary += tl.sum(some.to(tl.float64), axis=0)
-        sign = tl.load(signs + k)
+        own = (column // own_frequencies) == (k // own_sums)
+        sign = tl.where(own, tl.load(signs + k), 0.0)
         total += sign * (real * real + imaginary * imaginary)
         c, s = (2 * sign * imaginary).to(tl.float32), (2 * sign * real).to(tl.float32)
         tl.store(with_cosine + k * n_frequencies + column, c, mask=there)
@@ -141,10 +144,13 @@ def _potential(
     tl.store(potential + column, total, mask=there)
 
 
-def potential(parts: Any, signs: Any, largest: Any = None) -> tuple[Any, Any, Any, Any]:
+def potential(
+    parts: Any, signs: Any, largest: Any = None, n_groups: int = 1
+) -> tuple[Any, Any, Any, Any]:
     """From sums of shape (tiles, 2, k, N) and signs in float64: the potential, what its gradient
     takes with cosines and with sines, of shape (k, N), and the sizes of both together; or what
-    the slopes are at most, of shape (N,), for coefficients that are at most the `largest`."""
+    the slopes are at most, of shape (N,), for coefficients that are at most the `largest`. The
+    frequencies of a group, as many as of each other, have the sums of that group."""
     import torch
 
     n_parts, _, n_sums, N = parts.shape
@@ -153,7 +159,8 @@ def potential(parts: Any, signs: Any, largest: Any = None) -> tuple[Any, Any, An
     slopes = [signs.new_empty(shape, dtype=torch.float32) for shape in shapes]
     launch(
         _potential, (-(-N // 16),),
-        parts, signs, parts if largest is None else largest, result, *slopes, n_parts, n_sums, N,
+        parts, signs, parts if largest is None else largest, result, *slopes,
+        n_parts, n_sums, N, n_sums // n_groups, max(1, N // n_groups),
         BOUNDED=largest is not None, PARTS=128, COLUMNS=16,
     )  # fmt: skip
     return result, *slopes
