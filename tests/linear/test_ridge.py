@@ -154,3 +154,16 @@ def test_some_of_the_features(place, rng):
     expected = Ridge(alpha=0.5).fit(features[:, some], targets)
     np.testing.assert_allclose(on_host(coefficients), expected.coef_.T, atol=1e-10)
     np.testing.assert_allclose(on_host(intercepts), expected.intercept_, atol=1e-10)
+
+
+@pytest.mark.parametrize("place", ["torch", "strict"])
+def test_several_penalties_at_once_are_each_alone(place, rng):
+    features, targets = rng.normal(size=(60, 8)), rng.normal(size=(60, 2))
+    put = PLACES[place]
+    ridge, penalties = GrowingRidge(put(targets)).append(put(features)), np.array([0.1, 3.0, 40.0])
+    solve = ridge.solver(put(np.array([6, 1, 4])))
+    coefficients, intercepts = (on_host(part) for part in solve(put(penalties)))
+    for k, penalty in enumerate(penalties):
+        expected = Ridge(alpha=penalty).fit(features[:, [6, 1, 4]], targets)
+        np.testing.assert_allclose(coefficients[k], expected.coef_.T, atol=1e-12)
+        np.testing.assert_allclose(intercepts[k], expected.intercept_, atol=1e-12)

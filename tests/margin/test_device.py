@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bochner.engine import replay
+from bochner.engine import replay, tiles
 from bochner.engine.places import to_numpy
 from bochner.fourier.bandwidth import median_distance, median_distance_on_device
 from bochner.margin.game import play
@@ -20,14 +20,15 @@ PLAYERS = {
 }
 
 
-def problem(n=400, d=6):
+def problem(n=400, d=6, dtype=torch.float64):
     rng = np.random.default_rng(0)
     rows = torch.from_numpy(rng.normal(size=(n, d)))
-    return rows, torch.sign(torch.sin(2 * rows[:, :1]) + 0.1)
+    signs = torch.sign(torch.sin(2 * rows[:, :1]) + 0.1)
+    return rows.to(dtype), signs.to(dtype)
 
 
-def game(device, make, n_frequencies=17, after_round=None, **options):
-    rows, signs = (part.to(device) for part in problem())
+def game(device, make, n_frequencies=17, after_round=None, dtype=torch.float64, **options):
+    rows, signs = (part.to(device) for part in problem(dtype=dtype))
     search = Search(length=1.0, n_peaks=3, n_chains=20, n_steps=6, **options)
     player = make(signs)
     waves = WaveFamily(rows, search, n_frequencies, random_state=np.random.RandomState(0))
@@ -104,19 +105,42 @@ class TestOnCuda:
             for name, values in record.items():
                 np.testing.assert_allclose(values, plain[1][name], rtol=1e-5, err_msg=name)
 
+    @pytest.mark.parametrize("player", PLAYERS)
+    @pytest.mark.parametrize("n_rows", [None, 300])
+    def test_kernels_play_the_game_of_array_operations(self, player, n_rows, monkeypatch):
+        """In single precision frequencies soon part: the first round."""
+        monkeypatch.setattr(tiles, "_FEWEST", 0)
+        how = {"dtype": torch.float32, "n_rows": n_rows, "n_frequencies": 3}
+        with_kernels = [game("cuda", PLAYERS[player], **how) for _ in range(3)]  # plain, replayed
+        monkeypatch.setattr(tiles, "run", lambda X: False)
+        monkeypatch.setattr(replay, "_signature", lambda arguments: None)
+        plain = game("cuda", PLAYERS[player], **how)
+        for found, record, coefficients in with_kernels:
+            np.testing.assert_allclose(found, plain[0], rtol=1e-2, atol=1e-2)
+            np.testing.assert_allclose(coefficients, plain[2], rtol=1e-2, atol=1e-2)
+            for name, values in record.items():
+                np.testing.assert_allclose(values, plain[1][name], rtol=1e-3, err_msg=name)
+
     @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
     @pytest.mark.parametrize("player", PLAYERS)
-    def test_the_host_does_not_wait(self, player):
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+    def test_the_host_does_not_wait(self, player, dtype, monkeypatch):
+        monkeypatch.setattr(tiles, "_FEWEST", 0)
+
         def forbid(found, record):
             # random numbers come in the first two rounds, results after the last
             torch.cuda.set_sync_debug_mode("error" if 2 <= len(found) < 6 else "default")
 
         try:
-            game("cuda", PLAYERS[player], after_round=forbid, n_frequencies=18)
+            for _ in range(2):  # kernels are compiled
+                game("cuda", PLAYERS[player], dtype=dtype)
+            game("cuda", PLAYERS[player], after_round=forbid, n_frequencies=18, dtype=dtype)
         finally:
             torch.cuda.set_sync_debug_mode("default")
 
-    def test_everything_is_recorded(self, monkeypatch):
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+    def test_everything_is_recorded(self, dtype, monkeypatch):
+        monkeypatch.setattr(tiles, "_FEWEST", 0)
         made = []
         record = replay._record
 
@@ -127,7 +151,8 @@ class TestOnCuda:
         monkeypatch.setattr(replay, "_record", watched)
         monkeypatch.setattr(replay, "_kept", {})  # by games before
         for player in PLAYERS.values():
-            game("cuda", player)
+            for _ in range(2):
+                game("cuda", player, dtype=dtype)
         assert len(made) >= 4
         assert None not in made
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from bochner import FourierFeatures, MarginFourierFeatures
 from bochner.data import windmill
-from bochner.margin import search
+from bochner.margin import looks
 from bochner.margin.learning import history_of
 from tests.callbacks import Watch
 from tests.feature_map_case import FeatureMapCase
@@ -201,8 +201,8 @@ class TestGoingOn:
                 raise KeyboardInterrupt
             return original(*args, **kwargs)
 
-        original = search.ascend_potential
-        monkeypatch.setattr(search, "ascend_potential", ascend)
+        original = looks.ascend_potential
+        monkeypatch.setattr(looks, "ascend_potential", ascend)
         fitted = MarginFourierFeatures(**SMALL, **FIXED, n_peaks=1)
         with pytest.warns(ConvergenceWarning, match="interrupted after 2 rounds"):
             fitted.fit(X, y)
@@ -215,7 +215,7 @@ class TestGoingOn:
         def ascend(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(search, "ascend_potential", ascend)
+        monkeypatch.setattr(looks, "ascend_potential", ascend)
         with pytest.raises(KeyboardInterrupt):
             MarginFourierFeatures(**SMALL, **FIXED).fit(X, y)
 
@@ -361,7 +361,7 @@ class TestOtherRows:
         def look(*_):
             raise AssertionError("there is nothing to look for")
 
-        monkeypatch.setattr("bochner.margin.search._PeakSearch.look", look)
+        monkeypatch.setattr("bochner.margin.looks.PeakSearch.look", look)
         before = half.frequencies_.copy()
         found = half.refit(*data)
         np.testing.assert_array_equal(half.frequencies_, before)

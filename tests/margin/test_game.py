@@ -318,3 +318,12 @@ class TestAnyFamily:
         player = Still(rng.normal(size=(10, 1)))
         family = Listed(rng.normal(size=(10, 2)), [0.0, 0.0])
         assert game.play(family, player, 2, least_share=1e-20)[0] == [0]
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+def test_the_numbers_of_a_record(place):
+    numbers = [PLACES[place](np.array([number]))[0] for number in (1.5, 2.5)]
+    arrays = Record(value=[None, numbers[0], None, numbers[1]], share=[0.5]).arrays()
+    np.testing.assert_array_equal(arrays["value"], [np.nan, 1.5, np.nan, 2.5])
+    np.testing.assert_array_equal(arrays["share"], [0.5])
+    assert arrays["objective"].shape == (0,)

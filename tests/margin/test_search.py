@@ -12,8 +12,9 @@ from bochner import MarginFourierFeatures, engine
 from bochner.engine import plain
 from bochner.engine.places import convert, namespace
 from bochner.margin import players, search
+from bochner.margin.looks import Search
+from bochner.margin.peaks import ascend_potential, distinct_peaks
 from bochner.margin.players import CorrectiveMargin, CorrectiveResidual
-from bochner.margin.search import Search, ascend_potential, distinct_peaks
 from tests.margin.test_game import SEARCH, Still, play, potential, problem, state
 from tests.places import PLACES, on_host
 

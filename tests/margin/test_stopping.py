@@ -9,6 +9,7 @@ from sklearn.linear_model import Ridge
 
 from bochner.engine import plain
 from bochner.kernels import Gaussian
+from bochner.margin import stopping
 from bochner.margin.stopping import PaddingJudge, Stop, random_frequencies, split_rows
 from tests.places import PLACES
 
@@ -50,7 +51,7 @@ def problem(rng, n=300):
 
 def make_judge(X, Y, random, put=np.asarray):
     parts = (put(part) for part in (X[:200], Y[:200], X[200:], Y[200:]))
-    return PaddingJudge(*parts, random)
+    return PaddingJudge(*parts, lambda: random)
 
 
 class TestJudge:
@@ -83,6 +84,17 @@ class TestJudge:
             best = int(np.argmin(distances))
             means = [losses.mean() for losses in tried]
             assert means[best] <= min(means[max(0, best - 1) : best + 2]) + 1e-6
+
+    def test_all_strengths_at_once_are_each_alone(self, rng, monkeypatch):
+        X, Y = problem(rng)
+        learned, random = rng.normal(size=(3, 4)), rng.normal(size=(3, 9))
+        losses = []
+        for most in (2048, 0):
+            monkeypatch.setattr(stopping, "_TOGETHER", most)
+            judge = make_judge(X, Y, random, PLACES["torch"])
+            judge.append(learned)
+            losses.append(judge.losses(4, 9))
+        np.testing.assert_allclose(*losses, atol=1e-6)  # predictions are in float32
 
     def test_huge_and_constant_targets(self, rng):
         X, Y = problem(rng)

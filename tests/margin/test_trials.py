@@ -158,7 +158,7 @@ GOOD, BAD = np.array([[2.0], [0.0]]), np.array([[0.0], [5.0]])
 class TestHeldOutLosses:
     def losses(self, kind, frequencies, X, columns, put=np.asarray, **options):
         parts = [put(part) for part in (X[:200], columns[:200], X[200:], columns[200:])]
-        return held_out_losses(TARGETS[kind], frequencies, *parts, **options)
+        return held_out_losses(TARGETS[kind], [frequencies], *parts, **options)[0]
 
     @pytest.mark.parametrize("kind", list(TARGETS))
     def test_a_good_frequency_has_the_lower_loss(self, kind, rng):
@@ -243,8 +243,7 @@ class TestHeldOutLosses:
     def test_a_class_that_is_not_held_out(self, rng):
         X, columns = labelled("many", rng)
         held = columns[200:, 0] == 0
-        losses = held_out_losses(
-            MANY, GOOD, X[:200], columns[:200], X[200:][held], columns[200:][held]
-        )
+        parts = X[:200], columns[:200], X[200:][held], columns[200:][held]
+        losses = held_out_losses(MANY, [GOOD], *parts)[0]
         assert losses.shape == (held.sum(),)
         assert np.isfinite(losses).all()

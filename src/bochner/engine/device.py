@@ -34,6 +34,7 @@ from bochner.engine.rowwise import row_slices
 _DEFAULT_BUDGET = 2**28
 _LARGEST_BUDGET = 2**30  # of the kernels of tiles, which count in 32 bits
 _TILE = 128  # their rows
+_WIDEST = 1024  # columns of a chain's point, which one of their programs holds
 _MOST_SUMS = 16  # that these kernels make: each costs as much as cosines and sines from some on
 _LIMIT_32 = 2.0**12  # see compiled.py: beyond this a float32 phase is too uncertain
 
@@ -344,6 +345,26 @@ def _potential_in_tiles(
     square = None if small_phases else square_of_phases(waves, A)
     signs = _signs_at(X, np.ones(A.shape[1])) if signs is None else signs
     return *potential_and_gradient(waves, A, signs, None), square
+
+
+def climb_potential(
+    X: Any, A: Any, starts: Any, band: Any, longest: Any, memory_budget: int | None, **steps: Any
+) -> tuple[Any, Any] | None:
+    """Chains uphill from `starts`, see :mod:`bochner.engine.tiles.chains`; None where its kernels
+    do not run. Within the norm `longest` no phase may exceed the limit."""
+    n, d = X.shape
+    held = 8 * (d + 3 * starts.shape[1]) * n  # half of the budget, as for potentials
+    few = 0 < A.shape[1] <= _MOST_SUMS and d <= _WIDEST
+    if longest is None or not few or held > (memory_budget or _DEFAULT_BUDGET):
+        return None
+    if starts.shape[1] == 0 or not tiles.suit(X, starts.shape[1]):
+        return None
+    from bochner.engine.tiles.chains import Chains
+    from bochner.engine.tiles.halves import in_halves
+
+    X, dtype = detached(X), result_dtype(X)
+    rows, A, starts = in_halves(X), convert(A, X, dtype), convert(starts, X, dtype)
+    return Chains(rows, A, starts, band, longest).climb(**steps)
 
 
 def gradient_outer_product(

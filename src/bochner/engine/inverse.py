@@ -50,7 +50,8 @@ def explicit_inverse(H: Any) -> Any:
 def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
     r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none.
 
-    With `overwrite` a NumPy `H` is of no use afterwards.
+    With `overwrite` a NumPy `H` is of no use afterwards. On a device there is one factor for each
+    of several `ridge`, of shape (p, 1, 1).
     """
     if is_host(H):
         # at most one copy: the transpose is factorised in its place
@@ -58,7 +59,8 @@ def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
         A.flat[:: len(A) + 1] += ridge
         with _threads(A):
             return linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)
-    A = H + ridge * identity(H.shape[0], H, H.dtype)
+    bare = isinstance(ridge, float) and ridge == 0
+    A = H if bare else H + ridge * identity(H.shape[0], H, H.dtype)
     if is_torch(H):
         import torch
 
@@ -74,7 +76,7 @@ def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:
             return linalg.solve_triangular(
                 lower, B, trans=int(transposed), lower=True, check_finite=False
             )
-    triangle = lower.T if transposed else lower
+    triangle = lower.mT if transposed else lower
     if is_torch(lower):
         import torch
 

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from bochner.engine import tiles
 from bochner.engine.places import cast, convert, is_host, namespace, wide_dtype
 from bochner.linear.design import check_signs
+
+_MOST_IN_KERNEL = 2**16  # rows that one program of a kernel goes over again and again
 
 
 def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
@@ -70,7 +73,8 @@ def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
     z = signs * points
     zero = xp.zeros_like(z)
     low, high = xp.where(signs > 0, zero, -limit), xp.where(signs > 0, limit, zero)
-    clipped = _project(xp, z, low, high)
+    in_kernel = shape[0] <= _MOST_IN_KERNEL and tiles.run(alpha)
+    clipped = _project(xp, z, low, high, in_kernel)
     # adding zero turns -0.0 into 0.0
     return cast(xp.reshape((signs * clipped + 0.0).T, shape), alpha.dtype)
 
@@ -80,11 +84,15 @@ def _limits(C: Any, alpha: Any, wide: Any) -> Any:
     return limit.T if limit.ndim == 2 else limit
 
 
-def _project(xp: Any, z: Any, low: Any, high: Any) -> Any:
+def _project(xp: Any, z: Any, low: Any, high: Any, in_kernel: bool) -> Any:
     """``clip(z - t, low, high)`` with the `t` for which each row sums to zero."""
     # An infinite limit is never reached; z stands in, as a corner more does no harm.
     corners = [xp.where(xp.isfinite(limit), z - limit, z) for limit in (low, high)]
     t = xp.sort(xp.concat(corners, axis=1), axis=1)
+    if in_kernel:
+        from bochner.engine.tiles.dual_set import shifted
+
+        return shifted(z, low, high, t)
     first = xp.zeros_like(t[:, :1], dtype=xp.int64)
     last = first + (t.shape[1] - 1)
     # The sum is not negative at t[first] and not positive at t[last].

@@ -8,11 +8,13 @@ in one dimension, or on a device from a grid of step lengths.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from bochner.engine import tiles
 from bochner.engine.places import cast, zeros
 from bochner.linear.design import TINY, Design, dot, norm, positive, ratio
 from bochner.linear.directions import DenseDevice, Directions
@@ -20,6 +22,7 @@ from bochner.linear.directions import DenseDevice, Directions
 _LINE_STEPS = 12
 _GRID = 16  # step lengths tried at once on a device
 _LONGEST = 2.0  # of them
+_MOST_IN_KERNELS = 1024  # features, fewer than which a program of a kernel holds
 
 
 class Newton:
@@ -189,9 +192,68 @@ def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tup
     together with the margins, of shape (n, k).
     """
     design, Y = Design(features, None, True), signs.T
+    if _is_in_kernels(design, Y):
+        V, margins = _steps_in_kernels(design, Y, C, V, n_steps)
+        return V, margins.T
     newton = Newton(design, Y, C, DenseDevice(design))
     V, margins, _, _ = newton.run(V, Y * design.product(V), None, n_steps)
     return V, margins.T
+
+
+def blind_steps(
+    fit_intercept: bool,
+    n_steps: int,
+    features: Any,
+    weights: Any,
+    Y: Any,
+    V: Any,
+    margins: Any,
+    C: Any,
+) -> tuple[Any, Any]:
+    """So many steps from `V` and its margins, without looking, by Gram matrices on a device."""
+    design = Design(features, weights, fit_intercept)
+    if _is_in_kernels(design, Y):
+        return _steps_in_kernels(design, Y, C, V, n_steps)
+    return Newton(design, Y, C, DenseDevice(design)).run(V, margins, None, n_steps)[:2]
+
+
+def _is_in_kernels(design: Design, Y: Any) -> bool:
+    """Whether there are kernels for the steps of this problem."""
+    plain = design.weights is None and design.fit_intercept and design.D > 0
+    return plain and Y.shape[0] == 1 and design.D < _MOST_IN_KERNELS and tiles.run(design.features)
+
+
+def _steps_in_kernels(design: Design, Y: Any, C: Any, V: Any, n_steps: int) -> tuple[Any, Any]:
+    from bochner.engine.tiles import hinge
+
+    how: dict[str, Any] = {"n_lengths": _GRID, "longest": _LONGEST, "epsilon": design.epsilon}
+    features = design.features.T.contiguous()[None, ...]
+    return hinge.newton_steps(features, Y[0, :].contiguous(), C, V, n_steps, **how)
+
+
+def are_in_kernels(designs: Sequence[Design], Y: Any) -> bool:
+    """Whether there are kernels for the steps of all of these together."""
+    return all(_is_in_kernels(design, Y) and design.D == designs[0].D for design in designs)
+
+
+def newton_steps_of_several(
+    n_steps: int, signs: Any, C: Any, V: Any, *features: Any
+) -> tuple[Any, Any]:
+    """:func:`newton_steps` of problems with the same signs, of shape (n, 1), on features of their
+    own; `V` has a row for each, and so have the margins, of shape (p, n)."""
+    Y, designs = signs.T, [Design(each, None, True) for each in features]
+    if are_in_kernels(designs, Y):
+        from bochner.engine.tiles import hinge
+
+        how: dict[str, Any] = {"n_lengths": _GRID, "longest": _LONGEST}
+        how["epsilon"] = designs[0].epsilon
+        together = designs[0].xp.stack([each.T for each in features])
+        return hinge.newton_steps(together, Y[0, :].contiguous(), C, V, n_steps, **how)
+    found = [
+        newton_steps(each, signs, C, V[k : k + 1, :], n_steps) for k, each in enumerate(features)
+    ]
+    xp = designs[0].xp
+    return xp.concat([V for V, _ in found], axis=0), xp.concat([m for _, m in found], axis=1).T
 
 
 class Line:

@@ -18,6 +18,7 @@ from bochner.engine.places import (
     cast,
     convert,
     identity,
+    is_device,
     machine_epsilon,
     namespace,
     wide_dtype,
@@ -161,14 +162,19 @@ class GrowingRidge:
         coefficients = self._factor(penalty).solve(self._right[:D, :])
         return coefficients, self._target_means - self._means[:D] @ coefficients
 
-    def solver(self, some: Any) -> Callable[[float], tuple[Any, Any]]:
-        """:meth:`solve` with the features at the positions `some`, for several penalties."""
+    def solver(self, some: Any) -> Callable[[Any], tuple[Any, Any]]:
+        """:meth:`solve` with the features at the positions `some`, for several penalties.
+
+        One after the other, or on a device for an array of them at once; results are stacked.
+        """
         self._check_not_empty()
         xp = self._xp
         gram = xp.take(xp.take(self._gram, some, axis=0), some, axis=1)
         right, means = xp.take(self._right, some, axis=0), xp.take(self._means, some)
 
-        def solve(penalty: float) -> tuple[Any, Any]:
+        def solve(penalty: Any) -> tuple[Any, Any]:
+            if is_device(penalty):
+                penalty = penalty[:, None, None]
             coefficients = factor_ridge(gram, penalty, self._epsilon)[1].solve(right)
             return coefficients, self._target_means - means @ coefficients
 

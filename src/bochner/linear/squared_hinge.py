@@ -24,12 +24,16 @@ from bochner.linear.design import Design, check_signs, positive
 from bochner.linear.directions import (
     DenseDevice,
     DenseHost,
-    Directions,
     KeptGrams,
     Method,
     choose_directions,
 )
-from bochner.linear.newton import Newton
+from bochner.linear.newton import (
+    Newton,
+    are_in_kernels,
+    blind_steps,
+    newton_steps_of_several,
+)
 
 _MOST_REPLAYED = 500  # features up to which Newton steps on a GPU are recorded; an estimate
 
@@ -210,10 +214,11 @@ def squared_hinge_path(
     margins = Y * design.product(V)
     if isinstance(directions, DenseHost) and start is not None and _follows(start, margins):
         directions.take_over(start._kept)
-    # Small problems on a GPU: the same step again and again, for every C.
+    # Small problems on a GPU: the same steps again, for every C.
     step = None
     if tol is None and isinstance(directions, DenseDevice) and design.size <= _MOST_REPLAYED:
-        step = Replayed(partial(_blind_step, design, Y, directions))
+        steps = partial(blind_steps, fit_intercept, max_steps)
+        step = Replayed(steps, (design.features, design.weights, Y))
     solutions: list[Any] = [None] * len(Cs)
     for index in sorted(range(len(Cs)), key=lambda i: Cs[i]):
         C = float(Cs[index])
@@ -222,8 +227,7 @@ def squared_hinge_path(
             V, margins, n_steps, optimality = newton.run(V, margins, tol, max_steps)
         else:
             n_steps, optimality = max_steps, None
-            for _ in range(max_steps):
-                V, margins = step(V, margins, C)
+            V, margins = step(V, margins, C)
         solution = _solution(design, V, margins, n_steps, optimality)
         if isinstance(directions, DenseHost):
             solution = replace(solution, _kept=directions.keep())
@@ -231,10 +235,31 @@ def squared_hinge_path(
     return solutions
 
 
-def _blind_step(
-    design: Design, Y: Any, directions: Directions, V: Any, margins: Any, C: Any
-) -> tuple[Any, Any]:
-    return Newton(design, Y, C, directions).blind_step(V, margins)
+def squared_hinge_paths(
+    features: Sequence[Any], signs: Any, Cs: Sequence[float], *, n_steps: int
+) -> list[list[SquaredHingeSolution]]:
+    """:func:`squared_hinge_path` in so many steps per `C`, without looking, for each of several
+    features; for one column of signs on a GPU all of them together."""
+    designs = [Design.of(each, None, True) for each in features]
+    Y, first = _sign_rows(signs, designs[0]), designs[0]
+    few = first.size <= _MOST_REPLAYED and len(designs) > 1
+    if not few or not are_in_kernels(designs, Y):
+        options: dict[str, Any] = {"tol": None, "max_steps": n_steps}
+        return [squared_hinge_path(each, signs, Cs, **options) for each in features]
+    steps = Replayed(partial(_path_steps, n_steps), (Y.T, *(each.features for each in designs)))
+    V = first.zeros(len(designs))
+    solutions: list[list[Any]] = [[None] * len(Cs) for _ in designs]
+    for index in sorted(range(len(Cs)), key=lambda i: Cs[i]):
+        V, margins = steps(V, float(Cs[index]))
+        for k, design in enumerate(designs):
+            found = V[k : k + 1, :], margins[k : k + 1, :]
+            solutions[k][index] = _solution(design, *found, n_steps, None)
+    return solutions
+
+
+def _path_steps(n_steps: int, signs: Any, *arguments: Any) -> tuple[Any, Any]:
+    *features, V, C = arguments
+    return newton_steps_of_several(n_steps, signs, C, V, *features)
 
 
 def _solution(

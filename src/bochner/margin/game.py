@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.places import namespace
+from bochner.engine.places import is_device, namespace, to_numpy
 from bochner.margin.players import DataPlayer
 
 Float = NDArray[np.float64]
@@ -54,10 +54,19 @@ class Record:
 
     def arrays(self) -> dict[str, Float]:
         return {
-            name: np.array([np.nan if v is None else float(v) for v in values])
+            name: _on_host(values)
             for name, values in vars(self).items()
             if isinstance(values, list)
         }
+
+
+def _on_host(numbers: list[Any]) -> Float:
+    """Numbers, NaN where there is None; those of a device come in one copy."""
+    known = [number for number in numbers if number is not None]
+    if known and is_device(known[0]):
+        known = list(to_numpy(namespace(known[0]).stack(known)))
+    rest = iter(known)
+    return np.array([np.nan if number is None else float(next(rest)) for number in numbers])
 
 
 def play(
@@ -81,7 +90,8 @@ def play(
     >>> import numpy as np
     >>> from bochner.margin.game import play
     >>> from bochner.margin.players import CorrectiveMargin
-    >>> from bochner.margin.search import Search, WaveFamily
+    >>> from bochner.margin.looks import Search
+    >>> from bochner.margin.search import WaveFamily
     >>> X = np.linspace(-9, 9, 500)[:, None]
     >>> player = CorrectiveMargin(np.sign(np.sin(2 * X)), strength=100.0, damping=0.5)
     >>> search = Search(length=1.0, n_peaks=1)

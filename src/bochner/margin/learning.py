@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from bochner.engine.summaries import rows_at
 from bochner.kernels import Gaussian
 from bochner.linear.hinge import hinge_optimum
 from bochner.margin.game import Record, play
+from bochner.margin.looks import Search, computed
 from bochner.margin.players import DataPlayer, GradientMargin, columns_of, make_player
 from bochner.margin.polish import polish
-from bochner.margin.search import Search, WaveFamily, computed
+from bochner.margin.search import WaveFamily
 from bochner.margin.stopping import (
     FEWEST_ROWS,
     PaddingJudge,
@@ -137,8 +139,13 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         known: list[Any] = []
         if not before.shape[1]:
             known = self._choose(target, rows, columns, held, search, most, strength)
-        random = self._random_frequencies(0 if self.stop is None else n_frequencies)
-        random, stop = random.astype(float_dtype(X)), None
+        dtype, stop = float_dtype(X), None
+
+        @cache
+        def random() -> NDArray[Any]:
+            count = 0 if self.stop is None else n_frequencies
+            return self._random_frequencies(count).astype(dtype)
+
         everything = rows, columns
         if len(held):
             if self.stop == "auto":
@@ -152,7 +159,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         if self.polish_steps and learned.shape[1]:
             learned = self._polish(target, *everything, used, held, learned, strength)
         self.n_learned_ = int(learned.shape[1])
-        self.frequencies_ = np.hstack([learned, random[:, : n_frequencies - self.n_learned_]])
+        self.frequencies_ = np.hstack([learned, random()[:, : n_frequencies - self.n_learned_]])
 
     def _polish(
         self,

@@ -41,10 +41,10 @@ from bochner.targets import Target
 
 DualUpdate = Literal["corrective", "gradient"]
 
-_NEWTON_STEPS = 4  # on a GPU, from a warm start; the damped move does not need more
+NEWTON_STEPS = 4  # on a GPU, from a warm start; the damped move does not need more
 _MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # elsewhere
 _EXACT, _STRETCH = 128, 1.25  # functions, up to which every penalty is exact; see _steady
-_MOST_REPLAYED = 10**10  # of n D^2; beyond this, we estimate, the products count more than asking
+MOST_REPLAYED = 10**10  # of n D^2; beyond this, we estimate, the products count more than asking
 
 
 class DataPlayer(Protocol):
@@ -161,7 +161,7 @@ class CorrectiveMargin(_DualWeights):
     def move(self, columns: Any) -> Any:
         m = self._columns.append(columns).n_columns // self.n_parts
         room = self._columns.room
-        if on_cuda(columns) and room.shape[0] * room.shape[1] ** 2 <= _MOST_REPLAYED:
+        if on_cuda(columns) and room.shape[0] * room.shape[1] ** 2 <= MOST_REPLAYED:
             if self._replayed is None or self._replayed.features is not room:
                 before = None if self._replayed is None else self._replayed.V
                 how = self.C, self.damping, self.rescale
@@ -180,7 +180,7 @@ class CorrectiveMargin(_DualWeights):
                 max_steps=_MOST_NEWTON_STEPS,
             )
         square = self._xp.sum(solution.coefficients**2)
-        self.weights, objective = _towards(
+        self.weights, objective = weights_towards(
             self.weights, solution.margins, square, m, self.C, self.damping, self.rescale
         )
         return objective
@@ -220,13 +220,13 @@ def _newton_move(
     m: Any,
 ) -> tuple[Any, Any, Any]:
     """Newton steps from `V`, and the weights towards what they give."""
-    V, margins = newton_steps(features, signs, C / m, V, _NEWTON_STEPS)
+    V, margins = newton_steps(features, signs, C / m, V, NEWTON_STEPS)
     square = namespace(V).sum(V[:, :-1] ** 2)
-    weights, objective = _towards(weights, margins, square, m, C, damping, rescale)
+    weights, objective = weights_towards(weights, margins, square, m, C, damping, rescale)
     return weights, V, objective
 
 
-def _towards(
+def weights_towards(
     weights: Any, margins: Any, square: Any, m: Any, C: Any, damping: Any, rescale: bool
 ) -> tuple[Any, Any]:
     """Weights a share of the way to those of a model, and its objective."""
@@ -267,7 +267,7 @@ class GradientMargin(_DualWeights):
     def __init__(self, signs: Any, *, C: float, step: float, n_parts: int = 2) -> None:
         self.signs, self.C, self.step, self.n_parts = signs, C, step, n_parts
         self.weights = _largest(signs, C)
-        self._ascend = Replayed(partial(_ascend, signs, C, step))
+        self._ascend = Replayed(partial(_ascend, n_parts), (signs, C, step))
 
     def value(self, potential: Any) -> Any:
         # The box forbids larger weights, so that they are scaled down at most.
@@ -277,13 +277,14 @@ class GradientMargin(_DualWeights):
         return share * total - share**2 * potential / 2
 
     def move(self, columns: Any) -> None:
-        for function in _functions(columns, self.n_parts):
-            (self.weights,) = self._ascend(self.weights, function)
+        (self.weights,) = self._ascend(self.weights, columns)
 
 
-def _ascend(signs: Any, C: float, step: float, weights: Any, function: Any) -> tuple[Any]:
-    slope = 1 - signs * (function @ (function.T @ cast(weights * signs, function.dtype)))
-    return (project_onto_dual_set(weights + step / _size(function) * slope, signs, C),)
+def _ascend(n_parts: int, signs: Any, C: Any, step: Any, weights: Any, columns: Any) -> tuple[Any]:
+    for function in _functions(columns, n_parts):
+        slope = 1 - signs * (function @ (function.T @ cast(weights * signs, function.dtype)))
+        weights = project_onto_dual_set(weights + step / _size(function) * slope, signs, C)
+    return (weights,)
 
 
 class _Residuals:

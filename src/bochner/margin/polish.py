@@ -25,7 +25,7 @@ from bochner.engine.summaries import rows_at
 from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.squared_hinge import solve_squared_hinge
-from bochner.margin.search import computed
+from bochner.margin.looks import computed
 from bochner.targets import Target
 
 Float = NDArray[np.float64]

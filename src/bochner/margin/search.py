@@ -1,87 +1,20 @@
-r"""The kernel player on all of space: the peaks of the Fourier potential, found by chains.
-
-.. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2
-
-Far from the origin the potential of a finite sample is noise, and a search finds the peaks of that
-noise: the search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band `s`.
-"""
+"""The kernel player on all of space: the peaks of the Fourier potential, found by chains."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from numpy.random import RandomState
 
-from bochner import engine
-from bochner.engine.places import (
-    cast,
-    convert,
-    is_dask,
-    is_device,
-    namespace,
-    to_numpy,
-    wide_dtype,
-)
+from bochner.engine.places import convert, namespace, on_cuda
 from bochner.engine.replay import Replayed
-from bochner.engine.summaries import rows_at
-from bochner.margin.game import Proposal, share_of_largest
-
-Potential = Callable[[Any], tuple[Any, Any]]
+from bochner.margin.game import Proposal
+from bochner.margin.looks import PeakSearch, Search, longest_frequency, looks_of_games
 
 _START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to the kernel's
-_KEPT = 0.5  # share of the chains that go on from where they were in the round before
-_APART = 0.4  # distance of the peaks of one round, in units of the kernel's frequencies
-_LONGEST_PHASE = 4000.0
-_FEWEST_ROUNDS = 20  # what the number of peaks per round leaves, by default
-_MOST_PEAKS, _MOST_GROWN = 10, 3  # of a round, and how many times as many where many were found
-_MORE_PEAKS_AFTER = 200  # frequencies, each time
-_CHAINS_PER_PEAK = 3  # at least, when there are more peaks
 _BLOCK = 64  # rounds whose random numbers are drawn, and moved to the device, at once
-_GROWTH, _SHRINKAGE = 1.5, 0.4  # of a step size after success and failure
-
-
-@dataclass(frozen=True)
-class Search:
-    """How the kernel player looks for peaks."""
-
-    length: float  # of the scale of the rows: frequencies are measured in its inverse
-    band: float | None = 12.0  # the band s, in units of 1 / length; None is no limit
-    n_peaks: int = 5  # frequencies per round, at first
-    most_peaks: int = 0  # as many more for every 200 frequencies found, up to this number
-    n_chains: int = 100
-    n_steps: int = 12  # of each chain
-    temperature: float = 0.0  # noise of the chains, see ascend_potential
-    n_rows: int | None = None  # of a round, drawn anew each time; None is all
-    n_followed: int = 0  # steps by which frequencies that are known go on to their peaks
-
-    @classmethod
-    def for_frequencies(
-        cls, n_frequencies: int, n_peaks: int | str, *, grows: bool, n_chains: int, **values: Any
-    ) -> Search:
-        """A search for so many frequencies of rows whose scale has a length of one.
-
-        With ``n_peaks="auto"`` it leaves 20 rounds, with up to 10 peaks in each, and more where
-        hundreds have been found if it `grows`.
-        """
-        most = 0
-        if isinstance(n_peaks, str):
-            n_peaks = min(-(-n_frequencies // _FEWEST_ROUNDS), _MOST_PEAKS)
-            most = min(_MOST_GROWN * n_peaks, n_chains // _CHAINS_PER_PEAK) if grows else 0
-        n_peaks = min(n_peaks, n_chains)
-        return cls(1.0, n_peaks=n_peaks, most_peaks=most, n_chains=n_chains, **values)
-
-    @property
-    def n_kept(self) -> int:
-        """Chains that go on from where they were in the round before."""
-        return int(_KEPT * self.n_chains)
-
-    def peaks_after(self, n_found: int) -> int:
-        """Frequencies of the next round: many found before change less by each."""
-        grown = self.n_peaks * (1 + n_found // _MORE_PEAKS_AFTER)
-        return max(self.n_peaks, min(grown, self.most_peaks))
 
 
 class WaveFamily:
@@ -90,9 +23,10 @@ class WaveFamily:
     Rows are anything the engine takes. Arrays on a device stay there, and the host does not wait
     for them; a dask array is summed by its workers while the chains run here. `random_state`
     decides the starts of the chains and the rows of the rounds, `options` are the engine's
-    `n_threads` and `memory_budget`. A game that was begun elsewhere goes on: the frequencies
-    `known`, those of each round in an array of shape (d, p), are proposed first, without a search;
-    where the rows are others, they go on uphill for `search.n_followed` steps.
+    `n_threads` and `memory_budget`. On a device no frequency is longer than `longest`, by default
+    the :func:`longest_frequency` of the rows. A game that was begun elsewhere goes on: the
+    frequencies `known`, those of each round in an array of shape (d, p), are proposed first,
+    without a search; where the rows are others, they go on uphill for `search.n_followed` steps.
     """
 
     def __init__(
@@ -103,36 +37,47 @@ class WaveFamily:
         *,
         random_state: RandomState,
         known: Sequence[Any] = (),
+        longest: float | None = None,
         **options: Any,
     ) -> None:
+        longest = longest_frequency(rows) if longest is None else longest
         self.search, self._known, self._n_found = search, list(known), 0
         self._most = n_frequencies
         n_rounds = -(-n_frequencies // min(search.n_peaks, n_frequencies))
         self._to_draw = search, n_rounds, int(rows.shape[1]), random_state
         options = {"n_threads": None, "memory_budget": None} | options
-        self._peaks = _PeakSearch(rows, search, random_state, options)
+        self._peaks = PeakSearch(rows, search, random_state, longest, options)
         self._looks: dict[int, Callable[..., tuple[Any, ...]]] = {}
         self._draws: Iterator[tuple[Any, Any]] | None = None
         self._leftover: Any = None
 
     def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
         """The highest peaks that the chains found, from the highest down."""
-        xp = namespace(coefficients)
         if self._known:
             frequencies = self._known.pop(0)[:, :n_wanted]
             if self.search.n_followed:
                 frequencies = self._peaks.follow(coefficients, frequencies)
             found = self._peaks.measured(frequencies, coefficients)
             return self._proposal(frequencies, *found)
+        starts, sample, n_peaks = self._next_chains(coefficients)
+        result = self._look(n_peaks)(coefficients, starts, sample)
+        return self._taken(result, n_peaks, n_wanted)
+
+    def _next_chains(self, coefficients: Any) -> tuple[Any, Any, int]:
+        """Where the chains of a round start, its rows, and how many peaks are wanted."""
         if self._draws is None:
             self._draws = _draw_starts(*self._to_draw, coefficients)
         starts, sample = next(self._draws)
         if self._leftover is not None:
-            starts = xp.concat([self._leftover, starts], axis=1)
-        n_peaks = min(self.search.peaks_after(self._n_found), self._most, int(starts.shape[1]))
-        result = self._look(n_peaks)(coefficients, starts, sample)
+            starts = namespace(starts).concat([self._leftover, starts], axis=1)
+        most = min(self._most, int(starts.shape[1]))
+        return starts, sample, min(self.search.peaks_after(self._n_found), most)
+
+    def _taken(self, result: tuple[Any, ...], n_peaks: int, n_wanted: int) -> Proposal:
+        """What a look found, of which the first are taken."""
         frequencies, columns, share, potential, self._leftover = result
         if n_wanted < n_peaks:
+            xp = namespace(columns)
             frequencies = frequencies[:, :n_wanted]
             pairs = columns[:, :n_wanted], columns[:, n_peaks : n_peaks + n_wanted]
             columns = xp.concat(pairs, axis=1)
@@ -172,259 +117,35 @@ def _draw_starts(
         done += size
 
 
-class _PeakSearch:
-    """One search, the same work in every round."""
+class FamiliesTogether:
+    """Families of several games on the same rows, which differ in their bands.
 
-    def __init__(
-        self,
-        rows: Any,
-        search: Search,
-        random_state: RandomState,
-        options: dict[str, Any],
-    ) -> None:
-        self.options, longest, self._random_state = options, _longest(rows), random_state
-        # where noise is drawn on the host nothing is recorded
-        state = random_state if search.temperature else None
-        self._same = replace(search, band=None), state, tuple(options.items())
-        band = None if search.band is None else search.band / search.length
-        self._given = rows, band, longest
-
-    def look(self, n_peaks: int) -> Callable[..., tuple[Any, ...]]:
-        """The search for so many peaks: :func:`_look` at these rows."""
-        look = partial(_look, n_peaks, *self._same)
-        if self._same[0].temperature:
-            return partial(look, *self._given)
-        return Replayed(look, self._given)
-
-    def follow(self, coefficients: Any, frequencies: Any) -> Any:
-        """Frequencies of other rows, at the peaks of these."""
-        search = self._same[0]
-        n, most, sample = int(coefficients.shape[0]), search.n_rows, None
-        if most is not None and n > most:
-            sample = self._random_state.randint(n, size=most)
-            sample = convert(sample, coefficients, namespace(coefficients).int64)
-        still = replace(search, n_steps=search.n_followed, temperature=0.0)
-        given = still, None, self.options, *self._given
-        return _ascend(*given, coefficients, frequencies, sample)[0]
-
-    def measured(self, frequencies: Any, coefficients: Any) -> tuple[Any, Any, Any]:
-        """As :func:`_measured`, for these rows."""
-        rows, _, longest = self._given
-        return _measured(rows, longest, self.options, frequencies, coefficients)
-
-
-def _look(
-    n_peaks: int,
-    search: Search,
-    random_state: RandomState | None,
-    options: tuple[tuple[str, Any], ...],
-    rows: Any,
-    band: Any,
-    longest: Any,
-    coefficients: Any,
-    starts: Any,
-    sample: Any,
-) -> tuple[Any, ...]:
-    """The best frequencies (d, p), their columns, the height of the first of them as a
-    share and bare, and the best chains that gave no frequency, to go on from.
-
-    The search is within the `band`, whatever `search` says of it.
+    On a GPU the chains of all of them climb together.
     """
-    xp, given = namespace(starts), dict(options)
-    points, values = _ascend(
-        search, random_state, given, rows, band, longest, coefficients, starts, sample
-    )
-    best = distinct_peaks(points, values, n_peaks, _APART / search.length)
-    others = xp.argsort(-_without(xp, values, best), stable=True)
-    leftover = xp.take(points, others[: search.n_kept], axis=1)
-    frequencies = xp.take(points, best, axis=1)
-    return frequencies, *_measured(rows, longest, given, frequencies, coefficients), leftover
 
+    def __init__(self, families: Sequence[WaveFamily]) -> None:
+        self.families, first = families, families[0]
+        bands = [family._peaks.given[1] for family in families]
+        rows, _, longest = first._peaks.given
+        search, most = first.search, first.search.n_rows
+        alike = len({family._peaks.same for family in families}) == 1
+        sampled = most is not None and most < int(rows.shape[0])
+        self._climb = len(families) > 1 and alike and on_cuda(rows) and None not in bands
+        self._climb = self._climb and not (search.temperature or sampled or longest is None)
+        self._given = rows, longest, *bands
+        self._looks: dict[int, Replayed] = {}
 
-def _ascend(
-    search: Search,
-    random_state: RandomState | None,
-    options: dict[str, Any],
-    rows: Any,
-    band: Any,
-    longest: Any,
-    A: Any,
-    starts: Any,
-    sample: Any,
-) -> tuple[Any, Any]:
-    """Points uphill from the starts, and their potential, on a sample of the rows or all."""
-    xp = namespace(starts)
-    if sample is not None:
-        rows, A = rows_at(rows, sample), rows_at(A, sample)
-    total = xp.sum(xp.abs(A))
-    A = A / xp.where(total > 0, total, xp.ones_like(total))
-    return ascend_potential(
-        _potential(rows, A, starts.dtype, band, longest is not None, options),
-        starts,
-        n_steps=search.n_steps,
-        temperature=search.temperature,
-        longest=longest,
-        random_state=random_state,
-    )
-
-
-def _measured(
-    rows: Any, longest: Any, options: dict[str, Any], frequencies: Any, coefficients: Any
-) -> tuple[Any, Any, Any]:
-    """Columns of the frequencies, and the potential of the first as a share and bare."""
-    if longest is None:
-        columns = computed(engine.features(rows, frequencies, scale=1.0, **options))
-    else:
-        from bochner.engine import device
-
-        # The phases are known to be small: the device need not be asked.
-        columns = device.features(
-            rows, frequencies, scale=1.0, offset=None, out=None, small_phases=True, **options
-        )
-    sums = columns[:, :: frequencies.shape[1]].T @ cast(coefficients, columns.dtype)
-    peak = namespace(sums).sum(sums * sums)  # without the band
-    return columns, share_of_largest(peak, coefficients), peak
-
-
-def _potential(
-    rows: Any, A: Any, dtype: Any, band: Any, small_phases: bool, options: dict[str, Any]
-) -> Potential:
-    """The potential and its gradient within the band, in the dtype of the points."""
-
-    def potential(points: Any) -> tuple[Any, Any]:
-        xp = namespace(points)
-        v, slope = engine.potential_and_gradient(
-            rows, points, A, small_phases=small_phases, **options
-        )
-        v, slope = cast(v, dtype), cast(slope, dtype)
-        if band is None:
-            return v, slope
-        share = xp.exp(-xp.sum(points * points, axis=0) / (2 * band**2))
-        return share * v, share * (slope - (v / band**2) * points)
-
-    return potential
-
-
-def ascend_potential(
-    potential: Potential,
-    starts: Any,
-    *,
-    n_steps: int,
-    first_move: float = 0.05,
-    temperature: float = 0.0,
-    longest: Any = None,
-    random_state: RandomState | None = None,
-) -> tuple[Any, Any]:
-    r"""Search for peaks of a potential with parallel chains (the paper's Algorithm 1).
-
-    Every chain moves along the gradient, :math:`w \leftarrow w + \eta \nabla v(w)`, with a step
-    size of its own: it grows after a move that went up and shrinks after one that did not, which
-    is taken back. The first step is such that the median chain moves by `first_move` of its
-    length; nothing else has to be tuned to the scale of the data. With a `temperature` noise of
-    that multiple of the gradient step is added, and no move is taken back (Langevin dynamics).
-    Each chain's best point is what counts.
-
-    `potential` maps points of shape ``(d, m)`` to ``v`` of shape ``(m,)`` and its gradient
-    ``(d, m)``. Points beyond the norm `longest` are brought back to it. The best point of each
-    chain is returned, with its potential. On a device the host never waits for it unless
-    `potential` does, or there is a temperature.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.search import ascend_potential
-    >>> hill = lambda w: (-((w - 2) ** 2).sum(axis=0), -2 * (w - 2))
-    >>> points, values = ascend_potential(hill, np.array([[1.0, -1.0]]), n_steps=30)
-    >>> bool(abs(points - 2).max() < 1e-3)
-    True
-    """
-    if temperature and random_state is None:
-        raise ValueError("a temperature needs a random_state for its noise.")
-    xp = namespace(starts)
-    points = starts
-    values, slopes = potential(points)
-    best, highest = points, values
-    norms = xp.sort(xp.linalg.vector_norm(points, axis=0))
-    paces = xp.sort(xp.linalg.vector_norm(slopes, axis=0))
-    middle = norms.shape[0] // 2
-    pace = xp.where(paces[middle] > 0, paces[middle], 1 + 0 * paces[middle])  # flat: stay there
-    steps = first_move * norms[middle] / pace + 0 * values
-    for _ in range(n_steps):
-        move = steps * slopes
-        if temperature and random_state is not None:
-            noise = convert(random_state.standard_normal(tuple(points.shape)), points)
-            size = xp.linalg.vector_norm(move, axis=0) / points.shape[0] ** 0.5
-            move = move + temperature * size * noise
-        ahead = cast(points + move, points.dtype)
-        if longest is not None:
-            length = xp.linalg.vector_norm(ahead, axis=0)
-            ahead = ahead * (longest / xp.maximum(length, 0 * length + longest))
-        new_values, new_slopes = potential(ahead)
-        up = new_values > values
-        steps = xp.where(up, _GROWTH * steps, _SHRINKAGE * steps)
-        if temperature:
-            points, values, slopes = ahead, new_values, new_slopes
-            better = values > highest
-            best, highest = xp.where(better, points, best), xp.where(better, values, highest)
-        else:
-            points, slopes = xp.where(up, ahead, points), xp.where(up, new_slopes, slopes)
-            values = xp.where(up, new_values, values)
-    return (best, highest) if temperature else (points, values)
-
-
-def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
-    r"""Positions of the highest points, none within `apart` of another or of its mirror image.
-
-    :math:`w` and :math:`-w` are the same cosine and sine. One after the other the highest is
-    taken and its neighbours are left out; when none is left, neighbours are taken after all, so
-    that there are always `count`, which must be at most ``m``. The host does not wait for a
-    device.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bochner.margin.search import distinct_peaks
-    >>> points = np.array([[1.0, 1.01, -1.0, 3.0]])
-    >>> distinct_peaks(points, np.array([4.0, 3.0, 2.0, 1.0]), 2, apart=0.1)
-    array([0, 3])
-    """
-    xp = namespace(points)
-    squares = xp.sum(points * points, axis=0)
-    products = points.T @ points
-    distances = squares[:, None] + squares[None, :] - 2 * xp.abs(products)
-    near = distances < apart**2
-    # Ranks in place of heights, which may be too small to be lowered without rounding. A
-    # neighbour of one that was taken falls behind all others, one that was taken behind those.
-    positions = _positions(xp, values)
-    ranks = -cast(xp.argsort(xp.argsort(-values, stable=True), stable=True), values.dtype)
-    chosen = []
-    for _ in range(count):
-        chosen.append(xp.reshape(xp.argmax(ranks), (1,)))
-        neighbours = xp.take(near, chosen[-1], axis=0)[0, :]
-        ranks = ranks - values.shape[0] * cast(neighbours, ranks.dtype)
-        ranks = xp.where(positions == chosen[-1], -xp.inf, ranks)
-    return xp.concat(chosen)
-
-
-def computed(columns: Any) -> Any:
-    """Columns where the coefficients are: those of a dask array come to the host."""
-    return to_numpy(columns.compute()) if is_dask(columns) else columns
-
-
-def _without(xp: Any, values: Any, chosen: Any) -> Any:
-    taken = xp.any(_positions(xp, values)[:, None] == chosen[None, :], axis=1)
-    return xp.where(taken, -xp.inf, values)
-
-
-def _positions(xp: Any, values: Any) -> Any:
-    """0, 1, ... where `values` are, without a copy from the host."""
-    return xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1
-
-
-def _longest(rows: Any) -> float | None:
-    """Longest frequency whose phases are known to be small; None where it does not matter."""
-    if not is_device(rows):
-        return None  # the engine looks at the phases itself, at no cost
-    xp = namespace(rows)
-    norm = float(xp.max(xp.linalg.vector_norm(cast(rows, wide_dtype(rows)), axis=1)))
-    return _LONGEST_PHASE / norm if norm > 0 else None
+    def propose(self, coefficients: Sequence[Any], n_wanted: int) -> list[Proposal]:
+        """What each family proposes."""
+        games = list(zip(self.families, coefficients, strict=True))
+        if not self._climb:
+            return [family.propose(A, n_wanted) for family, A in games]
+        starts, _, counts = zip(*(family._next_chains(A) for family, A in games), strict=True)
+        if counts[0] not in self._looks:
+            look = partial(looks_of_games, len(games), counts[0], *games[0][0]._peaks.same)
+            self._looks[counts[0]] = Replayed(look, self._given)
+        found = self._looks[counts[0]](*coefficients, *starts)
+        return [
+            family._taken(found[5 * k : 5 * k + 5], counts[0], n_wanted)
+            for k, (family, _) in enumerate(games)
+        ]

@@ -8,14 +8,14 @@ kernel that the chains started from, with :math:`t` chosen on rows that the game
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner import engine
-from bochner.engine.places import cast, convert, namespace, to_numpy
+from bochner.engine.places import cast, convert, is_device, namespace, to_numpy, wide_dtype
 from bochner.engine.summaries import choose_rows, rows_at
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import SpectralKernel
@@ -23,6 +23,7 @@ from bochner.linear.growing import GrowingColumns
 from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
 from bochner.linear.search import search_along
+from bochner.margin.looks import LONGEST_PHASE, longest_norm, waves_of
 from bochner.margin.trials import choose
 
 Float = NDArray[np.float64]
@@ -35,6 +36,7 @@ _FIRST_BLOCK = 32  # of random frequencies
 _FIRST_LOOK, _GROWTH = 24, 1.5  # learned frequencies, after which they are judged
 _WIDTH = 4  # times as many frequencies has a map at which they are judged, if that many are wanted
 _PATIENCE = 3  # looks in a row at which learning was in vain
+_TOGETHER = 2048  # columns up to which a device solves the models of all strengths at once
 _STRENGTHS = tuple(50.0 * 10**k for k in range(6))  # of the linear models that judge
 
 
@@ -84,21 +86,31 @@ class PaddingJudge:
         Rows of the game and their targets.
     held_X, held_columns : arrays of shape (h, d) and (h, k)
         Rows to judge by.
-    random : ndarray of shape (d, D)
-        Random frequencies, of which the first are used.
+    random : callable
+        Gives random frequencies, an ndarray of shape (d, D) of which the first are used; called
+        when they are needed, while a device is at work.
     **options
         The engine's `n_threads` and `memory_budget`.
     """
 
     def __init__(
-        self, X: Any, columns: Any, held_X: Any, held_columns: Any, random: Any, **options: Any
+        self,
+        X: Any,
+        columns: Any,
+        held_X: Any,
+        held_columns: Any,
+        random: Callable[[], NDArray[Any]],
+        **options: Any,
     ) -> None:
         self.X, self.held_X, self.random, self.options = X, held_X, random, options
-        targets, held = (to_numpy(part).astype(np.float64) for part in (columns, held_columns))
-        targets, held = targets - targets.mean(axis=0), held - targets.mean(axis=0)
-        unit = np.abs(targets).max() or 1.0  # squares of very large numbers overflow
+        xp = namespace(columns)
+        targets, held = (cast(part, wide_dtype(part)) for part in (columns, held_columns))
+        means = xp.mean(targets, axis=0)
+        targets, held = targets - means, held - means
+        unit = xp.max(xp.abs(targets))  # squares of very large numbers overflow
+        unit = xp.where(unit > 0, unit, xp.ones_like(unit))
         self._held_targets, self._ridge = held / unit, GrowingRidge(targets / unit)
-        self._held = GrowingColumns(len(held))
+        self._held = GrowingColumns(int(held.shape[0]))
         self._positions: dict[bool, Rows] = dict.fromkeys((True, False), np.empty((2, 0), np.intp))
         self._found: dict[tuple[int, int], Float] = {}
         self._strength = _STRENGTHS[len(_STRENGTHS) // 2]
@@ -122,7 +134,7 @@ class PaddingJudge:
     def _judge(self, n_learned: int, n_random: int) -> Float:
         n_more = n_random - self._positions[False].shape[1]
         if n_more > 0:
-            self._append(self.random[:, n_random - n_more : n_random], learned=False)
+            self._append(self.random()[:, n_random - n_more : n_random], learned=False)
         some = np.concatenate(
             [
                 self._positions[learned][:, :count].ravel()
@@ -133,21 +145,36 @@ class PaddingJudge:
         xp = namespace(like)
         some = convert(some, like, xp.int64)
         held, solve = xp.take(like, some, axis=1), self._ridge.solver(some)
+        targets, weight = self._held_targets, m * self._ridge.targets.shape[0] / 2
+
+        def losses_of(penalty: Any) -> Float:
+            W, b = solve(penalty)
+            fitted = cast(held @ cast(W, held.dtype), b.dtype) + b[..., None, :]
+            return to_numpy(xp.sum((convert(targets, b) - fitted) ** 2, axis=-1))
+
         found: dict[float, Float] = {}
+        if is_device(like) and held.shape[1] <= _TOGETHER:  # less than to wait for each
+            all_of_them = convert([weight / s for s in _STRENGTHS], like, wide_dtype(like))
+            found = dict(zip(_STRENGTHS, losses_of(all_of_them), strict=True))
 
         def judge(strength: float) -> float:
-            W, b = solve(m * self._ridge.targets.shape[0] / (2 * strength))
-            fitted = to_numpy(cast(held @ cast(W, held.dtype), b.dtype) + b)
-            found[strength] = np.sum((self._held_targets - fitted) ** 2, axis=1)
+            if strength not in found:
+                found[strength] = losses_of(weight / strength)
             return -float(found[strength].mean())
 
         self._strength = search_along(_STRENGTHS, self._strength, judge)
         return found[self._strength]
 
+    @cached_property
+    def _longest(self) -> float:
+        """The norm of the longest row."""
+        return max(longest_norm(rows, 1) for rows in (self.X, self.held_X))
+
     def _append(self, frequencies: Any, *, learned: bool) -> None:
         count, before = int(frequencies.shape[1]), self._held.n_columns
+        small = is_device(self.X) and longest_norm(frequencies, 0) * self._longest <= LONGEST_PHASE
         for rows, taken in ((self.X, self._ridge), (self.held_X, self._held)):
-            waves = engine.features(rows, frequencies, scale=1.0, **self.options)
+            waves = waves_of(rows, frequencies, small_phases=small, **self.options)
             taken.append(cast(waves, namespace(waves).float32))
         new = before + np.arange(2 * count).reshape(2, count)
         self._positions[learned] = np.hstack([self._positions[learned], new])
@@ -197,7 +224,7 @@ class Stop:
         return self._in_vain == _PATIENCE
 
     def _look(self) -> None:
-        new = to_numpy(namespace(self._waiting[0]).concat(self._waiting, axis=1))
+        new = namespace(self._waiting[0]).concat(self._waiting, axis=1)
         self.judge.append(self.outside(new))
         self._waiting.clear()
         self._looks.append(self.judge.n_learned)

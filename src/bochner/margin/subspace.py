@@ -15,6 +15,7 @@ from bochner.engine.places import (
     cast,
     convert,
     is_dask,
+    is_device,
     namespace,
     on_cuda,
     result_dtype,
@@ -49,8 +50,11 @@ class Coordinates:
         frequencies = frequencies / frequencies.dtype.type(self.scale)
         return frequencies if self.basis is None else self.basis.T @ frequencies
 
-    def outside(self, frequencies: NDArray[Any]) -> NDArray[Any]:
+    def outside(self, frequencies: Any) -> Any:
         """Frequencies of the game for the rows as they are."""
+        if is_device(frequencies):
+            inside = self.scale * frequencies
+            return inside if self.basis is None else convert(self.basis, inside) @ inside
         with single_threaded_blas:  # several threads are slower on such narrow matrices
             outside = frequencies if self.basis is None else self.basis @ frequencies
         return np.ascontiguousarray(self.scale * outside, dtype=frequencies.dtype)
@@ -87,13 +91,23 @@ def principal_directions(X: Any, n_directions: int, random_state: RandomState) -
     """
     width = min(n_directions + _OVERSAMPLING, X.shape[1])
     like = X._meta if is_dask(X) else X
-    start = random_state.standard_normal((X.shape[1], width))
-    Q = convert(start, like, result_dtype(like))
+    Q = _random_start((X.shape[1], width), like, random_state)
     between = _nearly_orthonormal if on_cuda(Q) else _orthonormal
     for _ in range(_PASSES - 2):
         Q = between(second_moment_product(X, Q))
     Q = _orthonormal(second_moment_product(X, Q))
     return _largest(Q, second_moment_product(X, Q), n_directions)
+
+
+def _random_start(shape: tuple[int, int], like: Any, random_state: RandomState) -> Any:
+    """Normal numbers in the dtype of results; a GPU, which draws them faster, has its own."""
+    if not on_cuda(like):
+        return convert(random_state.standard_normal(shape), like, result_dtype(like))
+    import torch
+
+    generator = torch.Generator(like.device).manual_seed(int(random_state.randint(2**31 - 1)))
+    dtype = result_dtype(like)
+    return torch.randn(shape, generator=generator, dtype=dtype, device=like.device)
 
 
 def _orthonormal(Y: Any) -> Any:

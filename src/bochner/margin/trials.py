@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner import engine
 from bochner.engine.places import convert, namespace, to_numpy
 from bochner.engine.summaries import rows_at
 from bochner.linear.paired import is_clearly_lower
 from bochner.linear.ridge import GrowingRidge
-from bochner.linear.squared_hinge import squared_hinge_path
-from bochner.margin.game import play
+from bochner.linear.squared_hinge import squared_hinge_paths
+from bochner.margin.looks import Search, longest_frequency, waves_of
 from bochner.margin.players import DualUpdate, make_player
-from bochner.margin.search import Search, WaveFamily
+from bochner.margin.search import WaveFamily
+from bochner.margin.together import play_side_by_side
 from bochner.targets import Target
 
 Float = NDArray[np.float64]
@@ -107,53 +107,76 @@ def choose_setting(
     n_chains = min(search.n_chains, _MOST_CHAINS)
     search = replace(search, n_chains=n_chains, n_peaks=min(-(-m // _ROUNDS), n_chains))
 
-    found: dict[Setting, list[Any]] = {}
-
-    def losses_of(setting: Setting) -> Float:
-        short = replace(search, band=setting.band)
-        waves = WaveFamily(X, short, m, random_state=RandomState(seed), **options)
-        how: dict[str, Any] = {"damping": setting.damping, "strength": strength, "capacity": 2 * m}
-        player = make_player(target, A, setting.dual_update, **how)
-        found[setting], record = play(waves, player, m)
-        if record.interrupted:
-            raise KeyboardInterrupt  # there is no game yet that could be kept
-        W = namespace(A).concat(found[setting], axis=1)
-        return held_out_losses(target, W, X, A, held_X, held_A, **options)
-
-    best, table = choose(settings, losses_of)
-    return best, table, found[best]
+    longest = longest_frequency(X, held_X)
+    families = [
+        WaveFamily(
+            X,
+            replace(search, band=setting.band),
+            m,
+            random_state=RandomState(seed),
+            longest=longest,
+            **options,
+        )
+        for setting in settings
+    ]
+    how: dict[str, Any] = {"strength": strength, "capacity": 2 * m}
+    players = [
+        make_player(target, A, setting.dual_update, damping=setting.damping, **how)
+        for setting in settings
+    ]
+    found = play_side_by_side(families, players, m)
+    frequencies = [namespace(A).concat(each, axis=1) for each in found]
+    parts, small = (X, A, held_X, held_A), longest is not None
+    losses = held_out_losses(target, frequencies, *parts, small_phases=small, **options)
+    best, table = choose(settings, dict(zip(settings, losses, strict=True)).__getitem__)
+    return best, table, found[settings.index(best)]
 
 
 def held_out_losses(
     target: Target,
-    frequencies: Any,
+    frequencies: Sequence[Any],
     rows: Any,
     columns: Any,
     held_rows: Any,
     held_columns: Any,
+    *,
+    small_phases: bool = False,
     **options: Any,
-) -> Float:
-    """Loss of every held-out row, with the best of a few linear models on the features.
+) -> list[Float]:
+    """Loss of every held-out row, with the best of a few linear models on the features, for each
+    of several sets of frequencies.
 
-    Squared hinge for two classes, squared error of the columns otherwise.
+    Squared hinge for two classes, squared error of the columns otherwise. The host waits for a
+    device once.
     """
     xp, n = namespace(columns), columns.shape[0]
-    features, held = (engine.features(part, frequencies, **options) for part in (rows, held_rows))
+    features, held = (
+        [
+            waves_of(part, W, small_phases=small_phases, scale=int(W.shape[1]) ** -0.5, **options)
+            for W in frequencies
+        ]
+        for part in (rows, held_rows)
+    )
     losses: list[Any] = []
     if _has_two_classes(target):
         Cs = [_STRENGTH_MARGIN * factor / n for factor in _FACTORS]
-        for solution in squared_hinge_path(features, columns, Cs, tol=None, max_steps=6):
-            margins = held_columns * (held @ solution.coefficients + solution.intercepts)
-            losses.append(xp.sum(xp.maximum(1 - margins, xp.zeros_like(margins)) ** 2, axis=1))
+        for each, path in zip(
+            held, squared_hinge_paths(features, columns, Cs, n_steps=6), strict=True
+        ):
+            for solution in path:
+                margins = held_columns * (each @ solution.coefficients + solution.intercepts)
+                rest = xp.maximum(1 - margins, xp.zeros_like(margins))
+                losses.append(xp.sum(rest**2, axis=1))
     else:
-        ridge = GrowingRidge(columns).append(features)
-        for factor in _FACTORS:
-            W, b = ridge.solve(n / (2 * _STRENGTH_RESIDUAL * factor))
-            residual = held_columns - held @ convert(W, held) - convert(b, held)
-            losses.append(xp.sum(residual * residual, axis=1))
-    table = np.stack([to_numpy(loss).astype(np.float64) for loss in losses])
-    best: Float = table[np.argmin(table.mean(axis=1))]
-    return best
+        for own, each in zip(features, held, strict=True):
+            ridge = GrowingRidge(columns).append(own)
+            for factor in _FACTORS:
+                W, b = ridge.solve(n / (2 * _STRENGTH_RESIDUAL * factor))
+                residual = held_columns - each @ convert(W, each) - convert(b, each)
+                losses.append(xp.sum(residual * residual, axis=1))
+    table = to_numpy(xp.stack(losses)).astype(np.float64)
+    tables = np.reshape(table, (len(features), len(_FACTORS), -1))
+    return [each[np.argmin(each.mean(axis=1))] for each in tables]
 
 
 def choose(

@@ -14,4 +14,9 @@ _FEWEST = 2**22  # multiplications: with fewer, launching kernels takes the time
 
 def suit(X: Any, n_columns: int) -> bool:
     """Whether the kernels compute ``X W`` for so many columns of ``W`` faster than a library."""
-    return runs_triton(X) and X.shape[0] * X.shape[1] * n_columns >= max(1, _FEWEST)
+    return run(X) and X.shape[0] * X.shape[1] * n_columns >= max(1, _FEWEST)
+
+
+def run(X: Any) -> bool:
+    """Whether the kernels run where `X` is."""
+    return runs_triton(X)

@@ -154,13 +154,8 @@ def _add_up(
     tl.store(out + row.to(tl.int64) * n_columns + column, total, mask=there)
 
 
-def product_over_rows(
-    a: Halves | ColumnHalves, b: ColumnHalves, n_columns: int | None = None
-) -> Any:
-    """``A^T B`` of the halves of the same rows, in float64.
-
-    With `n_columns`, of ``A`` without the units of its rows, which are for ``B`` to have.
-    """
+def parts_over_rows(a: Halves | ColumnHalves, b: Halves | ColumnHalves) -> Any:
+    """Shares of ``A^T B`` in float32, whose sum is without the units; padded as the halves are."""
     import torch
 
     (n_rows, a_depth), b_depth = a.high.shape, b.high.shape[1]
@@ -172,6 +167,20 @@ def product_over_rows(
         _product_over_rows, (n_tiles, parts.shape[0]),
         a.high, a.low, b.high, b.low, parts, n_rows, share, a_depth, b_depth,
     )  # fmt: skip
+    return parts
+
+
+def product_over_rows(
+    a: Halves | ColumnHalves, b: ColumnHalves, n_columns: int | None = None
+) -> Any:
+    """``A^T B`` of the halves of the same rows, in float64.
+
+    With `n_columns`, of ``A`` without the units of its rows, which are for ``B`` to have.
+    """
+    import torch
+
+    parts = parts_over_rows(a, b)
+    a_depth, b_depth = parts.shape[1:]
     shape = len(a.units) if n_columns is None else n_columns, len(b.units)
     result = parts.new_empty(shape, dtype=torch.float64)
     launch(

@@ -106,14 +106,18 @@ def sums_of_tiles(x: Halves, w: Halves, A: Any, kept: Any = None) -> Any:
     return parts
 
 
-@triton.jit(do_not_specialize=["n_parts", "n_sums", "n_frequencies"])
+@triton.jit(
+    do_not_specialize=["n_parts", "n_sums", "n_frequencies", "own_sums", "own_frequencies"]
+)
 def _potential(
-    parts, signs, potential, with_cosine, with_sine, sizes, n_parts, n_sums, n_frequencies,
-    PARTS: tl.constexpr, COLUMNS: tl.constexpr,
+    parts, signs, largest, potential, with_cosine, with_sine, sizes,
+    n_parts, n_sums, n_frequencies, own_sums, own_frequencies,
+    BOUNDED: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     there = column < n_frequencies
     total = tl.zeros((COLUMNS,), tl.float64)
+    bound = tl.zeros((COLUMNS,), tl.float32)
     for k in range(n_sums):
         real, imaginary = tl.zeros((COLUMNS,), tl.float64), tl.zeros((COLUMNS,), tl.float64)
         for first in range(0, n_parts, PARTS):
@@ -124,26 +128,40 @@ def _potential(
             real += tl.sum(some.to(tl.float64), axis=0)
             some = tl.load(parts + at + n_sums * n_frequencies, mask=mask, other=0.0)
             imaginary += tl.sum(some.to(tl.float64), axis=0)
-        sign = tl.load(signs + k)
+        own = (column // own_frequencies) == (k // own_sums)
+        sign = tl.where(own, tl.load(signs + k), 0.0)
         total += sign * (real * real + imaginary * imaginary)
         c, s = (2 * sign * imaginary).to(tl.float32), (2 * sign * real).to(tl.float32)
         tl.store(with_cosine + k * n_frequencies + column, c, mask=there)
         tl.store(with_sine + k * n_frequencies + column, s, mask=there)
-        tl.store(sizes + k * n_frequencies + column, tl.abs(c) + tl.abs(s), mask=there)
+        size = tl.abs(c) + tl.abs(s)
+        if BOUNDED:
+            bound += tl.load(largest + k) * size
+        else:
+            tl.store(sizes + k * n_frequencies + column, size, mask=there)
+    if BOUNDED:
+        tl.store(sizes + column, bound, mask=there)
     tl.store(potential + column, total, mask=there)
 
 
-def potential(parts: Any, signs: Any) -> tuple[Any, Any, Any, Any]:
+def potential(
+    parts: Any, signs: Any, largest: Any = None, n_groups: int = 1
+) -> tuple[Any, Any, Any, Any]:
     """From sums of shape (tiles, 2, k, N) and signs in float64: the potential, what its gradient
-    takes with cosines and with sines, of shape (k, N), and the sizes of both together."""
+    takes with cosines and with sines, of shape (k, N), and the sizes of both together; or what
+    the slopes are at most, of shape (N,), for coefficients that are at most the `largest`. The
+    frequencies of a group, as many as of each other, have the sums of that group."""
     import torch
 
     n_parts, _, n_sums, N = parts.shape
     result = signs.new_empty((N,))
-    slopes = [signs.new_empty((n_sums, N), dtype=torch.float32) for _ in range(3)]
+    shapes = (n_sums, N), (n_sums, N), (n_sums, N) if largest is None else (N,)
+    slopes = [signs.new_empty(shape, dtype=torch.float32) for shape in shapes]
     launch(
-        _potential, (-(-N // 32),), parts, signs, result, *slopes, n_parts, n_sums, N,
-        PARTS=32, COLUMNS=32,
+        _potential, (-(-N // 16),),
+        parts, signs, parts if largest is None else largest, result, *slopes,
+        n_parts, n_sums, N, n_sums // n_groups, max(1, N // n_groups),
+        BOUNDED=largest is not None, PARTS=128, COLUMNS=16,
     )  # fmt: skip
     return result, *slopes
 
