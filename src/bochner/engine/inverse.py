@@ -33,7 +33,10 @@ def inverse(H: Any) -> Callable[[Any], Any]:
         import torch
 
         factor = cholesky(H)
-        return lambda B: torch.cholesky_solve(B, factor)
+        if factor.ndim == 2:
+            return lambda B: torch.cholesky_solve(B, factor)
+        # One after the other: what solves several at once cannot be recorded.
+        return lambda B: torch.stack(list(map(torch.cholesky_solve, B, factor)))
     xp = namespace(H)
     return lambda B: xp.linalg.solve(H, B)
 

@@ -122,6 +122,8 @@ class PaddingJudge:
 
     def append(self, learned: Any) -> None:
         """Take learned frequencies, of shape (d, p)."""
+        if is_device(learned):
+            self.random()  # drawn while the device is at work: what comes next waits for it
         self._append(learned, learned=True)
 
     def losses(self, n_learned: int, n_random: int) -> Float:
