@@ -8,7 +8,7 @@ from bochner import GradientMetric
 from bochner.compare.plan import Setup
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
-from bochner.models import judge
+from bochner.models import fold
 
 # What the user has downloaded before must not decide a test.
 os.environ["BOCHNER_CACHE"] = os.path.join(os.path.dirname(__file__), "no-such-folder")
@@ -28,7 +28,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 @pytest.fixture
 def quick_metric(monkeypatch):
     """Metrics of few frequencies, also inside of models and of the program."""
-    monkeypatch.setattr(judge, "_METRIC", 32)
+    monkeypatch.setattr(fold, "_METRIC", 32)
     defaults = GradientMetric.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "n_frequencies", 32)
     monkeypatch.setitem(defaults, "n_rounds", 2)

@@ -152,7 +152,7 @@ class TestChoices:
         X, y = numbers(400)
         model = KernelRegressor(kernel="exponential", metric=None, random_state=0).fit(X, y)
         assert model.pipeline_["map"].landmarks_.shape == X.shape
-        assert model.chosen_["n_components"] == model.chosen_["n_rows"] == 320
+        assert model.chosen_["n_components"] == model.chosen_["n_rows"] == 320  # of five splits
         assert model.chosen_["all_rows"]
         chosen = model.pipeline_[:-1].transform(X)
         alpha = model.chosen_["penalty"] * 320  # of the rows that it was judged with
@@ -425,31 +425,38 @@ class TestCertificate:
             certificate = model.fit(X[:150], y[:150]).certificate_
             limit = certificate.details.get("error", 0.5)
             # the error at the limit itself is the same to rounding
-            beyond = self.errors(*runs[-1], X, y, kind) > limit * (1 + 1e-9)
-            assert np.mean(beyond[:150][model_held(runs[-1][0], X)]) == certificate.observed
+            tuner, best = runs[-1]
+            limit *= 1 + 1e-9
+            beyond = [self.errors(f, best, X, y, kind) > limit for f in tuner.judge.folds]
+            held = [
+                b[positions(f.held.X, X)] for b, f in zip(beyond, tuner.judge.folds, strict=True)
+            ]
+            assert sum(map(len, held)) == 150
+            assert np.mean(np.concatenate(held)) == pytest.approx(certificate.observed)
+            beyond = np.mean(beyond, axis=0)
             failed += np.mean(beyond[150:]) > certificate.value
             bounds.append(certificate.value)
         # 5 % at most: more than 3 of 20 would happen with probability .016
         assert failed <= 3
         assert np.mean(bounds) < 0.7
 
-    def errors(self, tuner, best, X, y, kind):
-        """Of the chosen setting, trained without the held-out rows."""
-        judge, setting = tuner.judge, best.setting
-        scaler, n = judge.scalers[setting.scaling], judge.n_rows
-        Z = scaler.transform(judge.rows.X)
-        feature_map = judge.new_map(setting, n).fit(Z)
+    def errors(self, fold, best, X, y, kind):
+        """Of the chosen setting, trained without the held-out rows of a split."""
+        setting, n = best.setting, len(fold.rows.y)
+        ((_, scaler),) = fold.steps_of(setting)
+        Z = scaler.transform(fold.rows.X)
+        feature_map = fold.new_map(setting, n).fit(Z)
         head = RidgeRegressor(1 / (2 * setting.penalty * n))
-        head.fit(feature_map.transform(Z), judge.rows.columns[:, 0])
+        head.fit(feature_map.transform(Z), fold.rows.columns[:, 0])
         values = head.predict(feature_map.transform(scaler.transform(X)))
         if kind is KernelClassifier:
             return ((values > 0) != (y > 0)).astype(float)
         return np.abs(values * y[:150].std() + y[:150].mean() - y)
 
 
-def model_held(tuner, X):
-    """The positions of the held-out rows."""
-    return [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in tuner.judge.held.X]
+def positions(rows, X):
+    """Where rows are among all."""
+    return [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in rows]
 
 
 class TestThreads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,24 @@ def hold_out(
     size = fraction if n_held is None else n_held
     kept, held = train_test_split(rows, test_size=size, random_state=seed, stratify=stratify)
     return kept, held
+
+
+def fold_rows(
+    y: NDArray[Any], seed: int | None, n_folds: int, *, classes: bool
+) -> list[tuple[Rows, Rows]]:
+    """Splits that hold out every row once: rows to fit on and rows to judge by, in random order.
+
+    There are at most as many as rows. Classes keep their proportions where each has two rows.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold  # late, as above
+
+    n_folds, state = min(n_folds, len(y)), np.random.RandomState(seed)
+    least = np.unique(y, return_counts=True)[1].min() if classes else 0
+    kind = StratifiedKFold if least >= 2 else KFold
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class of fewer rows than splits
+        splits = kind(n_folds, shuffle=True, random_state=seed).split(y[:, None], y)
+        return [(state.permutation(kept), held) for kept, held in splits]
 
 
 def count_kept(n_rows: int) -> int:

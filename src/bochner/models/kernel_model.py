@@ -23,16 +23,17 @@ from bochner.engine.summaries import rows_at
 from bochner.engine.threads import limited_threads
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.kernel_ridge import RidgeEquations
-from bochner.linear.splits import hold_out
+from bochner.linear.splits import fold_rows, hold_out
 from bochner.metric.gradient_metric import Mode
 from bochner.metric.matrices import MODES
 from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
-from bochner.models.limits import search_rows
+from bochner.models.judge import Judge
+from bochner.models.limits import count_splits, search_rows
 from bochner.models.methods import Task
 from bochner.models.preparation import prepared_names
 from bochner.models.scaling import SCALINGS, Scaling
-from bochner.models.settings import SQUARES, Labelled, Tried, one_target
+from bochner.models.settings import HINGE, SQUARES, Labelled, Tried, one_target
 from bochner.models.tables import as_frame, fit_preparation
 from bochner.models.tuner import Tuner
 
@@ -98,8 +99,8 @@ class KernelModel(CheckedRows):
         """The unfitted linear model."""
         raise NotImplementedError
 
-    def _certify(self, best: Tried, held: Labelled, n_settings: int) -> Guarantee:
-        """What is known of the model that was fitted without the held-out rows."""
+    def _certify(self, best: Tried, judge: Judge, n_settings: int) -> Guarantee:
+        """What is known of the models that were fitted without held-out rows."""
         raise NotImplementedError
 
     def _fit(self, X: Any, y: NDArray[Any], weights: Float | None) -> Self:
@@ -115,29 +116,26 @@ class KernelModel(CheckedRows):
                 f"{FEWEST_ROWS} rows are needed, got n_samples = {len(y)}."
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        tuner, held = self._tuner(X, y, weights, seed, begun)
+        tuner = self._tuner(X, y, weights, seed, begun)
         best = tuner.run()
         judge, setting = tuner.judge, best.setting
         self.search_results_ = [tried.record for tried in judge.tried]
         self.chosen_ = best.record
         self.importances_ = judge.importances
         self.columns_ = None if self.preparation_ is None else prepared_names(self.preparation_)
-        self.certificate_ = self._certify(best, held, tuner.n_settings)
+        self.certificate_ = self._certify(best, judge, tuner.n_settings)
         if self.preparation_ is not None:
             seen = "medians and categories taken from all rows"
             assumptions = (*self.certificate_.assumptions, seen)
             self.certificate_ = replace(self.certificate_, assumptions=assumptions)
-        steps: list[tuple[str, Any]] = [("scaling", judge.scalers[setting.scaling])]
-        if setting.metric is not None:
-            steps.append(("metric", judge.metric_of(setting.scaling, setting.metric)))
-        squares = setting.loss == SQUARES
-        if squares and len(y) <= search_rows(X):  # all of them are in the sums that there are
-            feature_map, equations, alpha = judge.with_held_rows(setting)
+        if setting.loss == SQUARES and len(y) <= search_rows(X):
+            # all of them are in the sums that there are
+            steps, feature_map, equations, alpha = judge.on_all_rows(setting)
             head = self._head(1 / (2 * alpha)).fit_sums(self._of_targets(equations), y)
             self.pipeline_ = Pipeline([*steps, ("map", feature_map), ("head", head)])
         else:
             feature_map = judge.new_map(setting, len(y))
-            self.pipeline_ = self._train(steps, feature_map, X, y, weights)
+            self.pipeline_ = self._train(judge.steps_of(setting), feature_map, X, y, weights)
         self._folded = fold_pipeline(self.pipeline_)
         if self.preparation_ is not None:
             self.pipeline_.steps.insert(0, ("prepare", self.preparation_))
@@ -160,31 +158,19 @@ class KernelModel(CheckedRows):
 
     def _tuner(
         self, X: Any, y: NDArray[Any], weights: Float | None, seed: int, begun: float
-    ) -> tuple[Tuner, Labelled]:
-        kept, held = hold_out(
-            y,
-            seed,
-            classes=self._task == "classification",
-            fraction=self.validation_fraction,
-            max_rows=search_rows(X),
-        )
+    ) -> Tuner:
         columns = self._columns(y)
-        rows, judges = (
-            Labelled(
-                rows_at(X, index),
-                y[index],
-                columns[index],
-                None if weights is None else weights[index],
-            )
-            for index in (kept, held)
-        )
-        for part in (rows, judges):
-            if part.weights is not None and not part.weights.sum() > 0:
+
+        def part(index: NDArray[np.intp]) -> Labelled:
+            given = None if weights is None else weights[index]
+            if given is not None and not given.sum() > 0:
                 raise ValueError("sample_weight must be positive in the held-out rows and others.")
+            return Labelled(rows_at(X, index), y[index], columns[index], given)
+
+        splits = [(part(kept), part(held)) for kept, held in self._splits(X, y, seed)]
         budget = float("inf") if self.time_budget is None else _SEARCH_SHARE * self.time_budget
-        tuner = Tuner(
-            rows,
-            judges,
+        return Tuner(
+            splits,
             self._task,
             choose_families(self.features, self.kernel),
             width=None if self.n_components == "auto" else self.n_components,
@@ -199,7 +185,16 @@ class KernelModel(CheckedRows):
             n_total=len(y),
             report=self._report,
         )
-        return tuner, judges
+
+    def _splits(self, X: Any, y: NDArray[Any], seed: int) -> list[tuple[Any, Any]]:
+        """Rows to fit on and to judge by; of few rows several splits, which hold out others."""
+        is_class, fraction = self._task == "classification", self.validation_fraction
+        n_splits = count_splits(X, fraction)
+        if n_splits > 1 and getattr(self, "loss", SQUARES) != HINGE:
+            most = max(n_splits, round(1 / fraction))
+            return fold_rows(y, seed, most, classes=is_class)[:n_splits]
+        most_rows = search_rows(X)
+        return [hold_out(y, seed, classes=is_class, fraction=fraction, max_rows=most_rows)]
 
     def _report(self, tried: Tried) -> None:
         if self.verbose:

@@ -8,6 +8,7 @@ from bochner.engine.places import on_cuda
 from bochner.records.memory import memory_limit
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
+_FOLDED_ROWS = 8000  # of all splits together: of few rows all are held out once
 EXACT_ROWS = 12_500  # of which all may be landmarks
 _TIMES_ON_CUDA = 5  # as many are searched with, in less time
 _EXACT_BYTES = 24  # for each pair of rows, of at most half of the memory
@@ -16,6 +17,14 @@ _EXACT_BYTES = 24  # for each pair of rows, of at most half of the memory
 def search_rows(X: Any) -> int:
     """How many rows settings are chosen with at most."""
     return SEARCH_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)
+
+
+def count_splits(X: Any, fraction: float) -> int:
+    """How many splits settings are judged with: each holds out a fraction of the rows."""
+    n_rows, most = int(X.shape[0]), max(2, round(1 / fraction))
+    if n_rows > search_rows(X):
+        return 1
+    return max(1, min(most, n_rows, _FOLDED_ROWS // n_rows))
 
 
 def are_many(n_rows: int) -> bool:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 
@@ -16,13 +15,12 @@ from bochner.engine.rowwise import with_known_lengths
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.heads import RidgeRegressor
 from bochner.linear.kernel_ridge import RidgeEquations
+from bochner.models.certificates import certify_large_errors
+from bochner.models.judge import Judge
 from bochner.models.kernel_model import Float, KernelModel
 from bochner.models.methods import Task
-from bochner.models.settings import Labelled, Tried
+from bochner.models.settings import Tried
 from bochner.weights import rows_with_weight
-
-DELTA = 0.05
-_SHARE = 0.9  # of the rows, whose largest error the certificate is about
 
 
 class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
@@ -108,26 +106,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
     def _head(self, C: float) -> RidgeRegressor:
         return RidgeRegressor(C)
 
-    def _certify(self, best: Tried, held: Labelled, n_settings: int) -> Guarantee:
-        losses, n = np.sort(best.losses), len(best.losses)
-        rank = min(n - 1, int(np.ceil(_SHARE * n)) - 1)
-        # the share of the distribution beyond an order statistic is Beta-distributed
-        beyond = n - 1 - rank
-        upper = 1.0
-        if beyond < n - 1:
-            upper = float(betainccinv(beyond + 1, n - beyond, DELTA / n_settings))
-        spread = float(self._spread[0]) if held.y.ndim == 1 else 1.0
-        return Guarantee(
-            "share of rows with a larger error",
-            upper,
-            DELTA,
-            f"order statistics for {n_settings} settings at once",
-            f"{n} held-out rows",
-            ("independent rows", "the same setting trained without the held-out rows"),
-            observed=beyond / n,
-            details={"error": float(losses[rank] ** 0.5 * spread)},
-            percent=True,
-        )
+    def _certify(self, best: Tried, judge: Judge, n_settings: int) -> Guarantee:
+        spread = float(self._spread[0]) if judge.held.y.ndim == 1 else 1.0
+        return certify_large_errors(best, judge.parts, n_settings, spread)
 
 
 def _numbers(y: Any, n_rows: float) -> NDArray[np.float64]:

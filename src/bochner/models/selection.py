@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import FunctionTransformer
 
 from bochner.engine.places import to_numpy
@@ -32,7 +31,7 @@ from bochner.linear.base import LinearHead
 from bochner.linear.penalty import PATIENCE
 from bochner.linear.scoring import Measure
 from bochner.linear.search import search_along
-from bochner.linear.splits import hold_out
+from bochner.linear.splits import fold_rows, hold_out
 from bochner.models.folding import fold
 from bochner.models.method import Method
 from bochner.models.methods import find_method
@@ -310,10 +309,10 @@ def choose_map(
         split = hold_out(y, seed, classes=measure.classes, max_rows=max_rows)
         name, *_ = _best_candidate(candidates, X, y, head, measure, [split])
         candidates = {name: candidates[name]}
-    splits = [hold_out(y, seed, classes=measure.classes)]
     if folds > 1:
-        kind = StratifiedKFold if measure.classes else KFold
-        splits = list(kind(folds, shuffle=True, random_state=seed).split(X, y))
+        splits = fold_rows(y, seed, folds, classes=measure.classes)
+    else:
+        splits = [hold_out(y, seed, classes=measure.classes)]
     name, position, score, judged = _best_candidate(candidates, X, y, head, measure, splits)
     start = time.perf_counter()
     feature_map = candidates[name]().set_params(**settle(judged)).fit(X, y)

@@ -38,6 +38,11 @@ class Labelled:
     columns: Float
     weights: Float | None
 
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(len(self.y) if self.weights is None else self.weights.sum())
+
 
 @dataclass(frozen=True)
 class Space:

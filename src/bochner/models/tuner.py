@@ -19,8 +19,9 @@ from bochner.engine.places import dense, to_numpy
 from bochner.metric.gradient_metric import Mode
 from bochner.metric.matrices import MODES
 from bochner.models.families import Family
+from bochner.models.fold import COARSE_WIDTH
 from bochner.models.hinge import is_affordable
-from bochner.models.judge import COARSE_WIDTH, PENALTIES, Judge
+from bochner.models.judge import PENALTIES, Judge
 from bochner.models.limits import are_many, may_be_exact
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, Scaling
@@ -50,7 +51,7 @@ class Tuner:
 
     Parameters
     ----------
-    rows, held, task, penalty, **options
+    splits, task, penalty, **options
         Of :class:`bochner.models.judge.Judge`.
     families : sequence of Family
         To choose from, the simplest first.
@@ -70,8 +71,7 @@ class Tuner:
 
     def __init__(
         self,
-        rows: Labelled,
-        held: Labelled,
+        splits: Sequence[tuple[Labelled, Labelled]],
         task: Task,
         families: Sequence[Family],
         *,
@@ -85,6 +85,7 @@ class Tuner:
         **options: Any,
     ) -> None:
         self.task, self.mode, self.penalty, self.deadline = task, metric, penalty, deadline
+        (rows, held), *_ = splits
         narrow = rows.X.shape[1] <= _MOST_COLUMNS
         self.families = [f for f in families if narrow or not f.by_columns] or list(families)
         n_rows = len(rows.y) + len(held.y)
@@ -103,7 +104,7 @@ class Tuner:
             self.families = [f for f in self.families if first[f.kernel] is f]
         self.width = None if self.exact else width or WIDTH
         self._share = n_rows / max(n_rows, n_total or 0)
-        self.judge = Judge(rows, held, task, width=self.width, penalty=penalty, **options)
+        self.judge = Judge(splits, task, width=self.width, penalty=penalty, **options)
         self.scalings = scalings
         if not self.judge.rows_are_dense:  # they keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
