@@ -8,7 +8,7 @@ from bochner import GradientMetric
 from bochner.compare.plan import Setup
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
-from bochner.models import fold
+from bochner.models import fold, limits
 
 # What the user has downloaded before must not decide a test.
 os.environ["BOCHNER_CACHE"] = os.path.join(os.path.dirname(__file__), "no-such-folder")
@@ -32,6 +32,12 @@ def quick_metric(monkeypatch):
     defaults = GradientMetric.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "n_frequencies", 32)
     monkeypatch.setitem(defaults, "n_rounds", 2)
+
+
+@pytest.fixture
+def one_split(monkeypatch):
+    """Kernel models of few rows are chosen on one split of them, as those of many are."""
+    monkeypatch.setattr(limits, "_FOLDED_ROWS", 0)
 
 
 # Small tables to compare methods on.

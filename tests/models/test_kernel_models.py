@@ -285,7 +285,7 @@ class TestTargets:
         assert np.mean(model.classes_[shares.argmax(axis=1)] == names[1::2]) > 0.9
         assert model.decision_function(X).shape == (150, 3)
 
-    def test_probabilities_are_calibrated(self):
+    def test_probabilities_are_calibrated(self, one_split):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(3000, 2))
         truth = 1 / (1 + np.exp(-2 * X[:, 0]))

@@ -228,7 +228,7 @@ VARIANTS_STUDY = networks.make_study(
     (TASK,),
     TASK,
     item="Variants",
-    summary="what makes a network on CIFAR-10 more accurate (not in the paper)",
+    summary="changes to a network on CIFAR-10 (not in the paper)",
     quick_time="60 s",
     full_time="hours",
     collect=collect,
