@@ -24,6 +24,7 @@ from tests.feature_map_case import PUBLIC_MAPS
 EXACT = next(name for name, method in METHODS.items() if method.exact)
 FOR_TABLES = [name for name, method in METHODS.items() if not method.images]
 pytestmark = [
+    pytest.mark.usefixtures("one_split"),
     pytest.mark.filterwarnings("ignore::bochner.mercer.features.MercerWarning"),
     pytest.mark.filterwarnings("ignore::bochner.nystroem.features.NystroemWarning"),
 ]

@@ -16,6 +16,8 @@ from bochner.models.methods import METHODS
 from bochner.models.selection import Problem, choose, choose_map, fit, learn, learn_whole
 from tests.compare.cells import EXACT
 
+pytestmark = pytest.mark.usefixtures("one_split")
+
 
 def test_maps_do_not_see_the_rows_they_are_judged_on(wine):
     seen = []

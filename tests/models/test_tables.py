@@ -8,6 +8,8 @@ from bochner import KernelClassifier, KernelRegressor
 from bochner.models.tables import fit_preparation
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+pytestmark = pytest.mark.usefixtures("one_split", "quick_metric")
 FAST = {"n_components": 40, "kernel": "gaussian", "scaling": "standard", "random_state": 0}
 
 

@@ -14,6 +14,8 @@ from bochner.models.preparation import make_preparation
 from bochner.models.selection import Problem, fit
 from bochner.models.training import train, train_kernel_model
 
+pytestmark = pytest.mark.usefixtures("one_split")
+
 
 def noise(n=400, seed=0):
     """Labels that have nothing to do with the rows."""

@@ -38,6 +38,8 @@ from bochner.models.onnx.pipelines import (  # noqa: E402
 )
 from tests.feature_map_case import PUBLIC_MAPS  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_split")
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4)) * [2.0, 1.0, 0.5, 0.3] + 0.5
 LABELS = np.arange(90) % 3
