@@ -221,7 +221,7 @@ def _introduce(study: Study, quick: bool, run: Run) -> None:
     """What is about to be measured, how long it takes, and what is there."""
     version = f"a small version ({study.quick.note})" if quick else "the full version"
     duration = study.version(quick).time
-    elsewhere = ", minutes on a GPU" * (study.on_devices and not quick)
+    elsewhere = ", or with --device on a GPU" * (study.on_devices and not quick)
     say(f"{study.paper}, {study.item}: {study.summary}", style="bold")
     say(f"This is {version}; {duration} on 2 cores{elsewhere}.")
     if len(run.notebook):
@@ -314,7 +314,7 @@ def _listing(studies: list[Study]) -> list[str]:
         if study.paper != paper:
             lines += ["", study.paper]
         paper = study.paper
-        full = study.full.time + " (GPU: minutes)" * study.on_devices
+        full = study.full.time + " (or on a GPU)" * study.on_devices
         files = ", ".join(Path(name).stem for name in study.all_files()) or "no data files"
         lines += [f"{study.name:{width}}  {study.summary}"]
         lines += [f"    quick {study.quick.time}, full {full}; {files}"]

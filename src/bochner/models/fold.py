@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Any
 
 from scipy import sparse
@@ -24,9 +25,17 @@ _METRIC = 384  # frequencies of the metric's regressions: most of the time is th
 class Candidate:
     """A fitted map with the ridge regressions on its features, for all penalties."""
 
-    def __init__(self, feature_map: Any, equations: Any, held: Any) -> None:
-        self.feature_map, self.equations, self.held = feature_map, equations, held
+    def __init__(self, feature_map: Any, equations: Any, held_X: Any) -> None:
+        self.feature_map, self.equations, self._held_X = feature_map, equations, held_X
         self._settled: tuple[float, Any] | None = None  # one factor: it is as large as the kernel
+
+    @cached_property
+    def _held(self) -> Any:
+        """Features of the held-out rows."""
+        if isinstance(self.equations, KernelEquations):
+            return self.feature_map.transform(cast(self._held_X, self.equations.kernel.dtype))
+        held = self.feature_map.transform(self._held_X)
+        return cast(held, wide_dtype(held))
 
     def settled(self, penalty: float, *, last: bool = False) -> Any:
         """The equations with one penalty."""
@@ -40,7 +49,7 @@ class Candidate:
         """Values for the held-out rows, on the host; with `last` there is no other penalty."""
         alpha = penalty * self.equations.weight
         coefficients, intercepts = self.settled(penalty, last=last).solve(alpha)
-        held = self.held
+        held = self._held
         values = cast(held @ cast(coefficients, held.dtype), intercepts.dtype) + intercepts
         return to_numpy(values)
 
@@ -94,12 +103,7 @@ class Fold:
             feature_map.fit(X, y)
         weight = float(len(y) if weights is None else weights.sum())
         equations = ridge_equations(feature_map, X, columns, weights, least_penalty * weight)
-        if isinstance(equations, KernelEquations):
-            held = feature_map.transform(cast(space.held_X, equations.kernel.dtype))
-        else:
-            held = feature_map.transform(space.held_X)
-            held = cast(held, wide_dtype(held))
-        return Candidate(feature_map, equations, held)
+        return Candidate(feature_map, equations, space.held_X)
 
     def steps_of(self, setting: Setting) -> list[tuple[str, Any]]:
         """The fitted scaling, and the metric where there is one."""

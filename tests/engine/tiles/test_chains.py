@@ -1,33 +1,22 @@
 """Chains that climb in kernels, against the formulas of the search."""
 
-import os
-
 import numpy as np
 import pytest
 
-from bochner.engine import device, places, plain, tiles
+from bochner.engine import device, plain, tiles
 from bochner.margin import search
 from bochner.margin.peaks import ascend_potential
 from bochner.margin.search import FamiliesTogether, Search, WaveFamily
+from tests.engine.tiles.place import DEVICE, needs_kernels, take_kernels, torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("triton", reason="Triton is not installed")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-pytestmark = pytest.mark.skipif(
-    not INTERPRETED and not torch.cuda.is_available(), reason="there is no CUDA device"
-)
-DEVICE = "cpu" if INTERPRETED else "cuda"
+pytestmark = needs_kernels
 STEPS = {"n_steps": 5, "first_move": 0.05, "growth": 1.5, "shrinkage": 0.4}
 
 
 @pytest.fixture(autouse=True)
 def taken(monkeypatch):
     """However small the problem."""
-    monkeypatch.setattr(tiles, "_FEWEST", 0)
-    if INTERPRETED:
-        monkeypatch.setattr(
-            tiles, "runs_triton", lambda X: places.float_dtype(X) == np.dtype(np.float32)
-        )
+    take_kernels(monkeypatch)
 
 
 def problem(n, d, m, k):

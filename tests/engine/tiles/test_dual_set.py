@@ -1,20 +1,13 @@
 """The projection onto the dual set in a kernel, against that of array operations."""
 
-import os
-
 import numpy as np
 import pytest
 
 from bochner.engine import places, tiles
 from bochner.linear import project_onto_dual_set
+from tests.engine.tiles.place import DEVICE, INTERPRETED, needs_kernels, torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("triton", reason="Triton is not installed")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-pytestmark = pytest.mark.skipif(
-    not INTERPRETED and not torch.cuda.is_available(), reason="there is no CUDA device"
-)
-DEVICE = "cpu" if INTERPRETED else "cuda"
+pytestmark = needs_kernels
 
 
 @pytest.mark.parametrize("C", [0.3, 2.0, float("inf")])

@@ -1,29 +1,19 @@
 """Newton steps in kernels, against those of array operations."""
 
-import os
-
 import numpy as np
 import pytest
 
-from bochner.engine import places, tiles
+from bochner.engine import tiles
 from bochner.linear import newton, solve_squared_hinge, squared_hinge_path
 from bochner.linear.squared_hinge import squared_hinge_paths
+from tests.engine.tiles.place import DEVICE, needs_kernels, take_kernels, torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("triton", reason="Triton is not installed")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-pytestmark = pytest.mark.skipif(
-    not INTERPRETED and not torch.cuda.is_available(), reason="there is no CUDA device"
-)
-DEVICE = "cpu" if INTERPRETED else "cuda"
+pytestmark = needs_kernels
 
 
 @pytest.fixture(autouse=True)
 def taken(monkeypatch):
-    if INTERPRETED:
-        monkeypatch.setattr(
-            tiles, "runs_triton", lambda X: places.float_dtype(X) == np.dtype(np.float32)
-        )
+    take_kernels(monkeypatch)
 
 
 def problem(n, D, seed=0):

@@ -1,19 +1,12 @@
 """Peaks chosen in kernels, against those of array operations."""
 
-import os
-
 import numpy as np
 import pytest
 
 from bochner.margin.peaks import peaks_and_rest
+from tests.engine.tiles.place import DEVICE, needs_kernels, torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("triton", reason="Triton is not installed")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-pytestmark = pytest.mark.skipif(
-    not INTERPRETED and not torch.cuda.is_available(), reason="there is no CUDA device"
-)
-DEVICE = "cpu" if INTERPRETED else "cuda"
+pytestmark = needs_kernels
 
 
 def chosen(points, values, *numbers):

@@ -3,22 +3,15 @@
 With TRITON_INTERPRET=1 they run on the host, slowly, wherever Triton is installed.
 """
 
-import os
-
 import numpy as np
 import pytest
 
 from bochner import engine
-from bochner.engine import places, plain, tiles
+from bochner.engine import plain, tiles
 from bochner.kernels import Exponential, Gaussian, Matern
+from tests.engine.tiles.place import DEVICE, needs_kernels, take_kernels, torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("triton", reason="Triton is not installed")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-pytestmark = pytest.mark.skipif(
-    not INTERPRETED and not torch.cuda.is_available(), reason="there is no CUDA device"
-)
-DEVICE = "cpu" if INTERPRETED else "cuda"
+pytestmark = needs_kernels
 TOLERANCE = 3e-6
 # rows, columns, frequencies: multiples of nothing, one of each, and a multiple of every tile
 SHAPES = [(150, 37, 140), (1, 5, 7), (129, 1, 3), (5, 200, 1), (256, 64, 128)]
@@ -27,11 +20,7 @@ SHAPES = [(150, 37, 140), (1, 5, 7), (129, 1, 3), (5, 200, 1), (256, 64, 128)]
 @pytest.fixture(autouse=True)
 def taken(monkeypatch):
     """However small the problem; and the kernels are really used."""
-    monkeypatch.setattr(tiles, "_FEWEST", 0)
-    if INTERPRETED:
-        monkeypatch.setattr(
-            tiles, "runs_triton", lambda X: places.float_dtype(X) == np.dtype(np.float32)
-        )
+    take_kernels(monkeypatch)
     assert tiles.suit(torch.ones((2, 2), device=DEVICE), 2)
 
 

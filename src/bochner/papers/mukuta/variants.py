@@ -157,11 +157,12 @@ def whitening(X: Any) -> Any:
     The pixel in the middle of a patch whose columns were made uncorrelated, of variance one.
     """
     sample = to_numpy(as_float(X[:_SAMPLE, ...], images=True)).astype(np.float64)
-    patches = extract_patches(sample, _WHITENED_PATCH).reshape(-1, 9 * X.shape[3])
+    pixels, channels = _WHITENED_PATCH**2, X.shape[3]
+    patches = extract_patches(sample, _WHITENED_PATCH).reshape(-1, pixels * channels)
     variances, directions = np.linalg.eigh(np.cov(patches.T))
     scales = 1 / np.sqrt(variances + _FLOOR * variances.mean())
     matrix = (directions * scales) @ directions.T
-    middle = slice(4 * X.shape[3], 5 * X.shape[3])
+    middle = slice(pixels // 2 * channels, (pixels // 2 + 1) * channels)
     filters, mean = matrix[:, middle], patches.mean(axis=0) @ matrix[:, middle]
 
     def whiten(images: Any) -> Any:
