@@ -64,7 +64,7 @@ class TestJudge:
         if place == "csr":
             judge.X, judge.held_X = put(X[:200]), put(X[200:])
         judge.append(learned[:, :4])
-        judge.losses(2, 3)
+        judge.losses((2, 3))
         judge.append(learned[:, 4:])
         unit = np.abs(Y[:200] - Y[:200].mean()).max()
         for count, others in ((7, 0), (0, 5), (3, 9), (5, 2)):
@@ -76,7 +76,7 @@ class TestJudge:
                 ridge = Ridge(alpha=m * 200 / (2 * strength)).fit(features[:200], Y[:200])
                 rest = Y[200:] - ridge.predict(features[200:]).reshape(-1, 1)
                 tried.append(((rest / unit) ** 2).sum(axis=1))
-            found = judge.losses(count, others)
+            (found,) = judge.losses((count, others))
             assert found.shape == (100,)
             distances = [np.abs(found - losses).max() for losses in tried]
             assert min(distances) < 1e-4
@@ -93,14 +93,32 @@ class TestJudge:
             monkeypatch.setattr(stopping, "_TOGETHER", most)
             judge = make_judge(X, Y, random, PLACES["torch"])
             judge.append(learned)
-            losses.append(judge.losses(4, 9))
+            losses += judge.losses((4, 9))
         np.testing.assert_allclose(*losses, atol=1e-6)  # predictions are in float32
+
+    @pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+    @pytest.mark.parametrize("room", [2048, 40, 0])
+    def test_several_maps_are_each_alone(self, place, room, rng, monkeypatch):
+        monkeypatch.setattr(stopping, "_TOGETHER", room)
+        X, Y = problem(rng)
+        learned, random = rng.normal(size=(3, 6)), rng.normal(size=(3, 9))
+        maps = [(0, 6), (6, 0), (6, 9), (2, 4), (6, 0), (4, 2)]
+
+        def judges():
+            judge = make_judge(X, Y, random, PLACES[place])
+            judge.append(learned)
+            return judge
+
+        together = judges().losses(*maps)
+        # from the strength in the middle, as each would start: there is one best here
+        alone = [judges().losses(each)[0] for each in maps]
+        np.testing.assert_allclose(together, alone, atol=1e-5)
 
     def test_huge_and_constant_targets(self, rng):
         X, Y = problem(rng)
         for targets in (1e300 * Y, 0 * Y):
             judge = make_judge(X, targets, rng.normal(size=(3, 4)))
-            assert np.isfinite(judge.losses(0, 4)).all()
+            assert np.isfinite(judge.losses((0, 4))).all()
 
 
 class Table:
@@ -112,9 +130,39 @@ class Table:
     def append(self, new):
         self.n_learned += new.shape[1]
 
-    def losses(self, n_learned, n_random):
-        self.asked.append((n_learned, n_random))
-        return np.full(400, self.loss(n_learned, n_random))
+    def random(self):
+        pass
+
+    def losses(self, *maps):
+        self.asked += maps
+        assert all(n_learned <= self.n_learned for n_learned, _ in maps)
+        return [np.full(400, self.loss(*each)) for each in maps]
+
+
+class PlainStop:
+    """The rule of :class:`Stop`, which judges every look at once."""
+
+    def __init__(self, loss, n_frequencies):
+        self.loss, self.n_frequencies = loss, n_frequencies
+        self.found, self.looks, self.best, self.in_vain = 0, [0], 0, 0
+
+    def __call__(self, new):
+        self.found += new.shape[1]
+        enough = self.found >= max(24, 1.5 * self.looks[-1])
+        if not enough or self.found >= self.n_frequencies:
+            return False
+        self.looks.append(self.found)
+        width = min(4 * self.found, self.n_frequencies)
+        now, best = (self.loss(count, width - count) for count in (self.found, self.best))
+        self.best, self.in_vain = (self.found, 0) if now < best else (self.best, self.in_vain + 1)
+        return self.in_vain == 3
+
+    def n_kept(self):
+        if self.found > self.looks[-1]:
+            self.looks.append(self.found)
+        counts = [0, *self.looks[1:][-4:]]
+        losses = [self.loss(count, self.n_frequencies - count) for count in counts]
+        return counts[int(np.argmin(losses))]
 
 
 def run(loss, n_frequencies, per_round=10):
@@ -131,6 +179,26 @@ def run(loss, n_frequencies, per_round=10):
 
 
 class TestStop:
+    @given(st.integers(1, 1500), st.integers(1, 90), st.integers(0, 10**6))
+    def test_looks_that_cannot_end_it_may_wait(self, n_frequencies, per_round, seed):
+        """The same frequencies as if every look were judged when it is made."""
+        noise = RandomState(seed).uniform(size=(2000, 2))
+
+        def loss(learned, random):
+            return float(noise[learned, 0] + noise[learned + random, 1])
+
+        plain, found = PlainStop(loss, n_frequencies), 0
+        while found < n_frequencies:
+            new = np.zeros((2, min(per_round, n_frequencies - found)))
+            found += new.shape[1]
+            if plain(new):
+                break
+        assert run(loss, n_frequencies, per_round)[:2] == (found, plain.n_kept())
+
+    def test_a_narrow_map_is_judged_once(self):
+        judge = run(lambda learned, random: 1 - learned / 100, 50, per_round=5)[2]
+        assert judge.asked == [(0, 50), (25, 25), (40, 10), (50, 0)]
+
     def test_goes_on_while_learned_frequencies_are_better(self):
         found, kept, _ = run(lambda learned, random: 1 - learned / 200, 200)
         assert (found, kept) == (200, 200)

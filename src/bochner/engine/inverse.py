@@ -54,7 +54,7 @@ def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
     r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none.
 
     With `overwrite` a NumPy `H` is of no use afterwards. On a device there is one factor for each
-    of several `ridge`, of shape (p, 1, 1).
+    of several `ridge`, of shape (p, 1, 1), and of several matrices, of shape (..., 1, D, D).
     """
     if is_host(H):
         # at most one copy: the transpose is factorised in its place
@@ -63,7 +63,7 @@ def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
         with _threads(A):
             return linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)
     bare = isinstance(ridge, float) and ridge == 0
-    A = H if bare else H + ridge * identity(H.shape[0], H, H.dtype)
+    A = H if bare else H + ridge * identity(H.shape[-1], H, H.dtype)
     if is_torch(H):
         import torch
 

@@ -82,6 +82,7 @@ class _Recording:
         _free_what_is_left()
         before = torch.cuda.memory_reserved(device)
         self.inputs = [_room_for(argument, device) for argument in arguments]
+        self.numbers: dict[int, float] = {}  # what those inputs hold that are numbers
         self.graph = torch.cuda.CUDAGraph()
         # Not by torch.cuda.graph: that empties the allocator's cache and collects garbage.
         stream = _recording_stream(device)
@@ -97,11 +98,17 @@ class _Recording:
         _left["bytes"] += getattr(self, "size", 0)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        for room, argument in zip(self.inputs, arguments, strict=True):
+        import torch
+
+        rooms, tensors = [], []
+        for k, (room, argument) in enumerate(zip(self.inputs, arguments, strict=True)):
             if on_cuda(argument):
-                room.copy_(argument)
-            elif argument is not None:
+                rooms.append(room)
+                tensors.append(argument)
+            elif argument is not None and self.numbers.get(k) != argument:
                 room.fill_(argument)
+                self.numbers[k] = argument
+        torch._foreach_copy_(rooms, tensors)  # all in one kernel
         self.graph.replay()
         # The next replay overwrites them.
         return tuple(None if result is None else result.clone() for result in self.results)

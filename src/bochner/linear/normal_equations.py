@@ -47,7 +47,9 @@ def factor_ridge(
     the matrix.
     """
     xp = namespace(gram)
-    rounding = epsilon * xp.max(xp.linalg.diagonal(gram))
+    rounding = epsilon * xp.max(xp.linalg.diagonal(gram), axis=-1)
+    if len(gram.shape) > 2:
+        rounding = rounding[..., None, None]
     once = overwrite or not is_host(gram)
     for jitter in (1.0,) if once else (0.0, 1.0, 100.0):
         shift = penalty + jitter * rounding

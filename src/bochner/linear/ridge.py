@@ -166,17 +166,28 @@ class GrowingRidge:
         """:meth:`solve` with the features at the positions `some`, for several penalties.
 
         One after the other, or on a device for an array of them at once; results are stacked.
+        There `some` may also be several sets of as many positions, of shape (s, D): results for
+        an array of penalties have shapes (s, p, D, k) and (s, p, k).
         """
         self._check_not_empty()
         xp = self._xp
-        gram = xp.take(xp.take(self._gram, some, axis=0), some, axis=1)
-        right, means = xp.take(self._right, some, axis=0), xp.take(self._means, some)
+
+        def part(positions: Any) -> tuple[Any, Any, Any]:
+            gram = xp.take(xp.take(self._gram, positions, axis=0), positions, axis=1)
+            means = xp.take(self._means, positions)[None, :]
+            return gram, xp.take(self._right, positions, axis=0), means
+
+        if len(some.shape) == 1:
+            gram, right, means = part(some)
+        else:
+            parts = zip(*(part(some[k, :]) for k in range(some.shape[0])), strict=True)
+            gram, right, means = (xp.stack(own)[:, None, :, :] for own in parts)
 
         def solve(penalty: Any) -> tuple[Any, Any]:
             if is_device(penalty):
                 penalty = penalty[:, None, None]
             coefficients = factor_ridge(gram, penalty, self._epsilon)[1].solve(right)
-            return coefficients, self._target_means - means @ coefficients
+            return coefficients, self._target_means - (means @ coefficients)[..., 0, :]
 
         return solve
 

@@ -7,8 +7,8 @@ kernel that the chains started from, with :math:`t` chosen on rows that the game
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner.engine.places import cast, convert, is_device, namespace, to_numpy, wide_dtype
+from bochner.engine.rowwise import row_slices
 from bochner.engine.summaries import choose_rows, rows_at
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import SpectralKernel
@@ -87,8 +88,7 @@ class PaddingJudge:
     held_X, held_columns : arrays of shape (h, d) and (h, k)
         Rows to judge by.
     random : callable
-        Gives random frequencies, an ndarray of shape (d, D) of which the first are used; called
-        when they are needed, while a device is at work.
+        Gives random frequencies, an ndarray of shape (d, D) of which the first are used.
     **options
         The engine's `n_threads` and `memory_budget`.
     """
@@ -112,74 +112,117 @@ class PaddingJudge:
         self._held_targets, self._ridge = held / unit, GrowingRidge(targets / unit)
         self._held = GrowingColumns(int(held.shape[0]))
         self._positions: dict[bool, Rows] = dict.fromkeys((True, False), np.empty((2, 0), np.intp))
+        self._waiting: list[Any] = []  # learned frequencies, until there is something to judge
         self._found: dict[tuple[int, int], Float] = {}
         self._strength = _STRENGTHS[len(_STRENGTHS) // 2]
 
     @property
     def n_learned(self) -> int:
         """Learned frequencies so far."""
-        return int(self._positions[True].shape[1])
+        waiting = sum(int(part.shape[1]) for part in self._waiting)
+        return int(self._positions[True].shape[1]) + waiting
 
     def append(self, learned: Any) -> None:
         """Take learned frequencies, of shape (d, p)."""
-        if is_device(learned):
-            self.random()  # drawn while the device is at work: what comes next waits for it
-        self._append(learned, learned=True)
+        self._waiting.append(learned)
 
-    def losses(self, n_learned: int, n_random: int) -> Float:
-        """Of every held-out row, for the first learned and the first random frequencies."""
-        key = n_learned, n_random
-        if key not in self._found:
-            self._found[key] = self._judge(n_learned, n_random)
-        return self._found[key]
+    def losses(self, *maps: tuple[int, int]) -> list[Float]:
+        """Of every held-out row, for maps of the first learned and the first random frequencies.
 
-    def _judge(self, n_learned: int, n_random: int) -> Float:
-        n_more = n_random - self._positions[False].shape[1]
-        if n_more > 0:
-            self._append(self.random()[:, n_random - n_more : n_random], learned=False)
-        some = np.concatenate(
-            [
-                self._positions[learned][:, :count].ravel()
-                for learned, count in ((True, n_learned), (False, n_random))
-            ]
+        A device is waited for once for maps of one width, if they are narrow.
+        """
+        new = [each for each in dict.fromkeys(maps) if each not in self._found]
+        if new:
+            self._make_columns(max(n_random for _, n_random in new))
+        self._found |= self._judge(new)
+        return [self._found[each] for each in maps]
+
+    def _judge(self, maps: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Float]]:
+        """The losses of each map, with the best strength."""
+        for m in dict.fromkeys(map(sum, maps)):
+            same, room = [each for each in maps if sum(each) == m], _TOGETHER // (2 * m)
+            if not (room and is_device(self._held.array)):
+                yield from ((each, self._best(self._one_by_one(each))) for each in same)
+                continue
+            for part in row_slices(len(same), room):
+                tables = self._at_once(same[part])
+                yield from zip(same[part], map(self._best, tables), strict=True)
+
+    def _best(self, losses: Callable[[float], Float]) -> Float:
+        """Losses with the best strength."""
+        self._strength = search_along(
+            _STRENGTHS, self._strength, lambda strength: -float(losses(strength).mean())
         )
-        like, m = self._held.array, n_learned + n_random
-        xp = namespace(like)
-        some = convert(some, like, xp.int64)
-        held, solve = xp.take(like, some, axis=1), self._ridge.solver(some)
-        targets, weight = self._held_targets, m * self._ridge.targets.shape[0] / 2
+        return losses(self._strength)
 
-        def losses_of(penalty: Any) -> Float:
+    def _at_once(self, maps: list[tuple[int, int]]) -> list[Callable[[float], Float]]:
+        """Losses by strength, for maps of one width: less than to wait for each."""
+        positions = self._as_index([self._positions_of(*each) for each in maps])
+        weights = [self._weight(sum(maps[0])) / s for s in _STRENGTHS]
+        table = self._losses(positions)(convert(weights, self._held_targets))
+        return [dict(zip(_STRENGTHS, own, strict=True)).__getitem__ for own in to_numpy(table)]
+
+    def _one_by_one(self, one: tuple[int, int]) -> Callable[[float], Float]:
+        """Losses by strength, each computed when it is asked for."""
+        losses = self._losses(self._as_index(self._positions_of(*one)))
+        weight = self._weight(sum(one))
+        return cache(lambda strength: to_numpy(losses(weight / strength)))
+
+    def _losses(self, some: Any) -> Callable[[Any], Any]:
+        """Losses by penalty with the columns at some positions, see
+        :meth:`~bochner.linear.ridge.GrowingRidge.solver`."""
+        array, solve = self._held.array, self._ridge.solver(some)
+        xp = namespace(array)
+        if len(some.shape) == 1:
+            held = xp.take(array, some, axis=1)
+        else:
+            sets = (some[k, :] for k in range(some.shape[0]))
+            held = xp.stack([xp.take(array, own, axis=1) for own in sets])[:, None, :, :]
+
+        def losses_of(penalty: Any) -> Any:
             W, b = solve(penalty)
             fitted = cast(held @ cast(W, held.dtype), b.dtype) + b[..., None, :]
-            return to_numpy(xp.sum((convert(targets, b) - fitted) ** 2, axis=-1))
+            return xp.sum((convert(self._held_targets, b) - fitted) ** 2, axis=-1)
 
-        found: dict[float, Float] = {}
-        if is_device(like) and held.shape[1] <= _TOGETHER:  # less than to wait for each
-            all_of_them = convert([weight / s for s in _STRENGTHS], like, wide_dtype(like))
-            found = dict(zip(_STRENGTHS, losses_of(all_of_them), strict=True))
+        return losses_of
 
-        def judge(strength: float) -> float:
-            if strength not in found:
-                found[strength] = losses_of(weight / strength)
-            return -float(found[strength].mean())
+    def _weight(self, n_frequencies: int) -> float:
+        """A penalty, times the strength."""
+        return n_frequencies * self._ridge.targets.shape[0] / 2
 
-        self._strength = search_along(_STRENGTHS, self._strength, judge)
-        return found[self._strength]
+    def _positions_of(self, n_learned: int, n_random: int) -> Rows:
+        """Of the columns of a map."""
+        parts = (True, n_learned), (False, n_random)
+        return np.concatenate([self._positions[own][:, :count].ravel() for own, count in parts])
+
+    def _as_index(self, positions: Any) -> Any:
+        like = self._held.array
+        return convert(np.asarray(positions), like, namespace(like).int64)
 
     @cached_property
     def _longest(self) -> float:
         """The norm of the longest row."""
         return max(longest_norm(rows, 1) for rows in (self.X, self.held_X))
 
-    def _append(self, frequencies: Any, *, learned: bool) -> None:
+    def _make_columns(self, n_random: int) -> None:
+        """Columns of the learned frequencies that have none, and of so many random ones."""
+        parts, n_before = self._waiting, self._positions[False].shape[1]
+        n_learned = sum(int(part.shape[1]) for part in parts)
+        if n_random > n_before:
+            random = self.random()[:, n_before:n_random]
+            parts = [*parts, convert(random, parts[0]) if parts else random]
+        if not parts:
+            return
+        frequencies = namespace(parts[0]).concat(parts, axis=1) if len(parts) > 1 else parts[0]
         count, before = int(frequencies.shape[1]), self._held.n_columns
         small = is_device(self.X) and longest_norm(frequencies, 0) * self._longest <= LONGEST_PHASE
         for rows, taken in ((self.X, self._ridge), (self.held_X, self._held)):
             waves = waves_of(rows, frequencies, small_phases=small, **self.options)
             taken.append(cast(waves, namespace(waves).float32))
         new = before + np.arange(2 * count).reshape(2, count)
-        self._positions[learned] = np.hstack([self._positions[learned], new])
+        for learned, some in ((True, new[:, :n_learned]), (False, new[:, n_learned:])):
+            self._positions[learned] = np.hstack([self._positions[learned], some])
+        self._waiting = []
 
 
 class Stop:
@@ -206,38 +249,50 @@ class Stop:
         self.judge, self.n_frequencies, self.outside = judge, n_frequencies, outside
         if before.shape[1]:
             judge.append(before)
-        self._waiting: list[Any] = []
+        self._waiting: list[Any] = []  # frequencies that the judge has not seen
         self._looks = [judge.n_learned]
         self._best, self._in_vain = judge.n_learned, 0
+        self._unjudged: list[int] = []  # looks, until there are enough of them to end the game
 
     def __call__(self, new: Any) -> bool:
         """Take the frequencies of a round; whether the game is to end."""
         self._waiting.append(new)
-        m = self.judge.n_learned + sum(int(part.shape[1]) for part in self._waiting)
+        m = self.n_found
+        if m >= self.n_frequencies:
+            self.judge.random()  # while a device is at work: what comes next waits for it
         if m < max(_FIRST_LOOK, _GROWTH * self._looks[-1]) or m >= self.n_frequencies:
             return False
-        self._look()
-        width = min(_WIDTH * m, self.n_frequencies)
-        now, best = (self.judge.losses(count, width - count) for count in (m, self._best))
+        self._looks.append(m)
+        self._unjudged.append(m)
+        while self._unjudged and self._in_vain + len(self._unjudged) >= _PATIENCE:
+            self._judge(self._unjudged.pop(0))
+        return self._in_vain == _PATIENCE
+
+    @property
+    def n_found(self) -> int:
+        """Learned frequencies so far."""
+        return self.judge.n_learned + sum(int(part.shape[1]) for part in self._waiting)
+
+    def _judge(self, m: int) -> None:
+        """Whether learning was in vain since the best look before this one."""
+        now, best = self._losses((m, self._best), min(_WIDTH * m, self.n_frequencies))
         if is_clearly_lower(now, best):
             self._best, self._in_vain = m, 0
         else:
             self._in_vain += 1
-        return self._in_vain == _PATIENCE
-
-    def _look(self) -> None:
-        new = namespace(self._waiting[0]).concat(self._waiting, axis=1)
-        self.judge.append(self.outside(new))
-        self._waiting.clear()
-        self._looks.append(self.judge.n_learned)
 
     def n_kept(self) -> int:
         """The number of learned frequencies that the map is to have."""
-        if self._waiting:
-            self._look()
+        if self._looks[-1] < self.n_found:
+            self._looks.append(self.n_found)
         counts = [self._looks[0], *self._looks[max(1, len(self._looks) - _PATIENCE - 1) :]]
+        losses = self._losses(counts, self.n_frequencies)
+        return choose(counts, dict(zip(counts, losses, strict=True)).__getitem__)[0]
 
-        def losses_of(count: int) -> Float:
-            return self.judge.losses(count, self.n_frequencies - count)
-
-        return choose(counts, losses_of)[0]
+    def _losses(self, counts: Sequence[int], width: int) -> list[Float]:
+        """Of maps so wide that begin with so many learned frequencies."""
+        if self._waiting:
+            new = namespace(self._waiting[0]).concat(self._waiting, axis=1)
+            self.judge.append(self.outside(new))
+            self._waiting.clear()
+        return self.judge.losses(*((count, width - count) for count in counts))
