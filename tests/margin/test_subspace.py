@@ -116,3 +116,10 @@ def test_scale_does_not_matter(scale, rng):
     X = rows_with_spectrum(rng, 2.0 ** -np.arange(20))
     Q = principal_directions(scale * X, 4, state())
     np.testing.assert_allclose(Q, principal_directions(X, 4, state()), atol=1e-9)
+
+
+def test_signs_do_not_depend_on_the_start(rng):
+    X = rows_with_spectrum(rng, 2.0 ** -np.arange(12))
+    one, other = (principal_directions(X, 5, np.random.RandomState(seed)) for seed in (0, 1))
+    np.testing.assert_allclose(one, other, atol=1e-6)
+    assert (one.sum(axis=0) > 0).all()

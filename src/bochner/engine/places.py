@@ -79,7 +79,12 @@ def is_device(X: Any) -> bool:
 
 
 def _library(X: Any) -> str:
-    return type(X).__module__.partition(".")[0]
+    return _library_of(type(X))  # type: ignore[arg-type]  # types are hashable
+
+
+@cache
+def _library_of(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def is_torch(X: Any) -> bool:
@@ -172,6 +177,8 @@ def _find_namespace(X: Any) -> Any:
 
 def device_of(X: Any) -> Any:
     """The device of an array-API array."""
+    if is_torch(X):
+        return X.device
     from array_api_compat import device
 
     return device(X)
@@ -274,6 +281,8 @@ def convert(values: Any, like: Any, dtype: Any = None) -> Any:
     if is_host(like):
         return np.asarray(values, dtype=dtype)
     xp, device = namespace(like), device_of(like)
+    if is_torch(values) and values.device == device:
+        return cast(values, dtype)
     if not is_device(values):
         values = np.asarray(values)
         if values.dtype.name not in available_dtypes(xp, device):

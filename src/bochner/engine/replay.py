@@ -94,8 +94,8 @@ class _Recording:
                 self.graph.capture_end()
         self.size = torch.cuda.memory_reserved(device) - before
 
-    def __del__(self) -> None:
-        _left["bytes"] += getattr(self, "size", 0)
+    def __del__(self, left: dict[str, int] = _left) -> None:  # globals are gone at the exit
+        left["bytes"] += getattr(self, "size", 0)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         import torch

@@ -125,10 +125,9 @@ def _largest(Q: Any, Y: Any, n_directions: int) -> Any:
     inner = cast(Q.T @ Y, wide_dtype(Q))
     with single_threaded_blas:
         _, vectors = xp.linalg.eigh((inner + inner.T) / 2)
-    vectors = xp.flip(vectors, axis=1)[:, :n_directions]
+    directions = Q @ cast(xp.flip(vectors, axis=1)[:, :n_directions], Q.dtype)
     # An eigenvector has no sign of its own: its entries shall sum to something positive.
-    vectors = xp.where(xp.sum(vectors, axis=0) < 0, -vectors, vectors)
-    return Q @ cast(vectors, Q.dtype)
+    return xp.where(xp.sum(directions, axis=0) < 0, -directions, directions)
 
 
 def _nearly_orthonormal(Y: Any) -> Any:
