@@ -225,14 +225,18 @@ def test_no_cell_is_begun_after_the_minutes(program, tiny, tmp_path):
     assert notes[-1].startswith("Stopped in time: 1 of")
 
 
-def test_cells_of_other_commits_are_counted_and_named(program, tiny, tmp_path, monkeypatch):
+def test_other_commits_and_machines_are_counted_and_named(program, tiny, tmp_path, monkeypatch):
     for name, seeds in (("first", "1"), ("second", "2")):
         monkeypatch.setattr(reproduce, "commit", lambda name=name: name)
+        monkeypatch.setattr(
+            reproduce, "machine_text", lambda device, name=name: f"{device} {name}"
+        )
         result = program("tiny", "--tasks", "breast", "--seeds", seeds, "--output", "out")
         assert result.exit_code == 0, result.output
     document = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert document["commit"] == "first, second"
-    assert re.fullmatch(r"2 of \d cells were measured at other commits.", document["notes"][-1])
+    assert re.fullmatch(r"first \(2 cells\), second \(\d cells?\)", document["commit"])
+    expected = document["commit"].replace("first", "cpu first").replace("second", "cpu second")
+    assert document["measured_on"] == expected
 
 
 def test_results_are_put_on_record_and_the_pages_written(program, tiny, tmp_path):

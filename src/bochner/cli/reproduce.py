@@ -25,7 +25,7 @@ from bochner.cli.console import (
     write_page,
 )
 from bochner.records.cells import Cell, Notebook, Result
-from bochner.records.provenance import commit
+from bochner.records.provenance import commit, machine_text
 from bochner.records.run import Event, Failure, Run
 from bochner.records.sections import as_text
 from bochner.records.wording import counted
@@ -139,7 +139,7 @@ def reproduce(
     with one_line_errors():
         deadline = None if minutes is None else time.monotonic() + 60 * minutes
         notebook = Notebook(resume or folder / "cells.jsonl")
-        run = Run(measure, notebook, jobs, _watch, deadline, commit())
+        run = Run(measure, notebook, jobs, _watch, deadline, commit(), machine_text(device))
         _introduce(chosen, quick, run)
         options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
         options |= {"--jobs": jobs * (jobs > 1), "--device": device if device != "cpu" else None}
@@ -255,9 +255,6 @@ def _report(
     say(f"\n{as_text(sections)}", *quick, *failures, *undrawn)
     notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
     notes += [_cut(run)] * bool(run.interrupted or run.missing)
-    n_other = sum(result.commit != run.commit for result in run.results)
-    other = f"{n_other} of {len(run.results)} cells were measured at other commits."
-    notes += [other] * bool(n_other)
     document = make_document(
         study, request, run, drawn, command=command, notes=notes, device=device
     )

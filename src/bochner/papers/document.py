@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from io import BytesIO
@@ -14,7 +15,7 @@ from typing import Any
 
 from bochner.papers.study import Request, Study
 from bochner.records.files import writing_whole
-from bochner.records.provenance import machine, versions
+from bochner.records.provenance import machine, machine_text, versions
 from bochner.records.run import Run
 from bochner.records.sections import Section, as_plain
 from bochner.records.wording import counted
@@ -97,9 +98,10 @@ def make_document(
         "command": command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(sum(result.seconds for result in run.results), 1),
-        "commit": _commits(run),
+        "commit": _all_of(result.commit or "unknown" for result in run.results),
         "versions": versions(),
         "machine": machine(device),
+        "measured_on": _all_of(result.machine or machine_text(device) for result in run.results),
         "request": asdict(request),
         "complete": _is_complete(study, request, run),
         "notes": list(notes),
@@ -113,10 +115,12 @@ def make_document(
     }
 
 
-def _commits(run: Run) -> str | None:
-    """The commit that the cells were measured at; all of them, where there are several."""
-    found = dict.fromkeys(result.commit or "unknown" for result in run.results)
-    return ", ".join(found) or None
+def _all_of(texts: Iterable[str]) -> str | None:
+    """What cells were measured at or on: one text, or how many each where they differ."""
+    counts = Counter(texts)
+    if len(counts) > 1:
+        return ", ".join(f"{text} ({counted(n, 'cell')})" for text, n in counts.items())
+    return next(iter(counts), None)
 
 
 def _is_complete(study: Study, request: Request, run: Run) -> bool:

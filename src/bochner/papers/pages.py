@@ -21,8 +21,9 @@ from bochner.records.sections import Claim
 
 FOLDER = "results"  # of the stored documents, beside the pages
 COMMAND = "bochner reproduce --write-docs docs"
-_KEPT = ("title", "study", "command", "commit", "created", "seconds", "complete")
-_MACHINE = ("cores", "memory", "device")
+_KEPT = (
+    "title", "study", "command", "commit", "created", "seconds", "complete", "measured_on",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,6 @@ def store(document: Mapping[str, Any], folder: Path) -> Path:
         for section in document["sections"]
     ]
     kept = {name: document[name] for name in _KEPT} | {
-        "machine": {name: document["machine"][name] for name in _MACHINE},
         "notes": [*document["notes"], *_failures(document["failures"])],
         "sections": [section for section in sections if len(section) > 1],
     }
@@ -184,13 +184,11 @@ def paper_page(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> str:
 def _study(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {document['title']}"
     yield f"    {document['command']}"
-    machine, minutes = document["machine"], document["seconds"] / 60
-    memory = machine["memory"]
+    minutes = document["seconds"] / 60
     facts = [
         f"commit {document['commit'] or 'unknown'}",
         document["created"][:10],
-        f"{machine['cores']} cores" + (f", {memory} of memory" if memory else ""),
-        "" if machine["device"] == "cpu" else str(machine["device"]),
+        document["measured_on"],
         f"{minutes:.0f} min" if minutes >= 1 else f"{document['seconds']:.0f} s",
     ]
     yield "; ".join(fact for fact in facts if fact) + "."

@@ -68,7 +68,8 @@ class Result:
     `score` is on the test rows: the share classified correctly, or R2. `fit` is the time in
     seconds of a fit, in a study of the feature map alone, in a comparison of the model with all
     choices made on held-out rows; `seconds` is that of everything. `details` has what was chosen,
-    and other numbers. `commit` is that of the program that measured it, where it is known.
+    and other numbers. `commit` is that of the program that measured it, and `machine` where it did
+    so, in words, where these are known.
     """
 
     cell: Cell
@@ -77,6 +78,7 @@ class Result:
     seconds: float
     details: dict[str, Any] = field(default_factory=dict)
     commit: str | None = None
+    machine: str | None = None
 
 
 class Notebook:
@@ -165,7 +167,7 @@ def _read_result(line: str) -> Result | None:
         _is_whole(cell.seed),
         *(isinstance(number, float) or _is_whole(number) for number in numbers),
         isinstance(result.details, dict),
-        result.commit is None or isinstance(result.commit, str),
+        *(text is None or isinstance(text, str) for text in (result.commit, result.machine)),
     )
     return result if all(right) else None
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from bochner import __version__
 from bochner.records.memory import memory_limit
+from bochner.records.wording import counted
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "torch")
 
@@ -62,6 +63,28 @@ def machine(device: str = "cpu") -> dict[str, Any]:
         "device": device,
         "processor": platform.processor() or _processor(),
     }
+
+
+def machine_text(device: str = "cpu") -> str:
+    """The cores, the memory and the device, in words.
+
+    >>> machine_text().split()[1] in ("core,", "core", "cores,", "cores")
+    True
+    """
+    about = machine(device)
+    words = [counted(about["cores"], "core")]
+    words += [f"{about['memory']} of memory"] * bool(about["memory"])
+    words += [_device_name(device)] * (device != "cpu")
+    return ", ".join(words)
+
+
+def _device_name(device: str) -> str:
+    """What a GPU is called, where PyTorch knows it."""
+    with suppress(ImportError, RuntimeError, AssertionError, ValueError):
+        import torch
+
+        return str(torch.cuda.get_device_name(device))
+    return device
 
 
 def _processor() -> str:

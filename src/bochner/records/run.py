@@ -97,6 +97,8 @@ class Run:
         Time of ``time.monotonic()`` after which no cell is begun.
     commit : str, optional
         Of this program, which is written down with each result.
+    machine : str, optional
+        It runs on, which is written down as well.
 
     Attributes
     ----------
@@ -127,6 +129,7 @@ class Run:
     watch: Callable[[Event, int, int], None] = lambda event, n_done, n_cells: None
     deadline: float | None = None
     commit: str | None = None
+    machine: str | None = None
     planned: list[Cell] = field(default_factory=list)
     failures: dict[Cell, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -188,7 +191,7 @@ class Run:
                 if isinstance(event, Failure):
                     self.failures[event.cell] = event.message
                 elif isinstance(event, Result):
-                    self.notebook.add(replace(event, commit=self.commit))
+                    self.notebook.add(replace(event, commit=self.commit, machine=self.machine))
                     self.n_measured += 1
                 n_done += not isinstance(event, Cell)
                 self.watch(event, n_done, n_done + len(self.missing))
