@@ -3,7 +3,8 @@
 Everybody gets the rows as they are, and scales them as it pleases; ours, gradient boosting and
 xRFM are as they come. Every measured cell is written down at once: a run that was stopped goes on
 where it was, and what was measured with another version (of ours: another commit) is measured
-again. ``--tables``, ``--methods`` and ``--seeds`` choose a part.
+again. ``--tables``, ``--methods``, ``--rows`` and ``--seeds`` choose a part; small tables that
+scikit-learn brings along are measured when they are named.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scipy.stats import rankdata
 
 from benchmarks.harness import heading, row
 from benchmarks.peers import PEERS
-from benchmarks.tables import TABLES, TEST, TRAIN, Task, friedman
+from benchmarks.tables import SMALL, TABLES, TEST, TRAIN, Task, friedman
 from bochner.linear.scoring import MEASURES, Measure
 from bochner.records.cells import Cell, Notebook, Result
 from bochner.records.statistics import format_mean, mean_and_error
@@ -38,16 +39,18 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks models")
     parser.add_argument("--tables", default=",".join(TABLES), help="names, with commas")
     parser.add_argument("--methods", default=",".join(PEERS), help="names, with commas")
+    parser.add_argument("--rows", type=int, default=TRAIN, help="to learn from, at most")
     parser.add_argument("--seeds", type=int, default=3, help="how many random splits")
     parser.add_argument("--file", type=Path, default=FILE, help="where cells are kept")
     given = parser.parse_args(arguments)
     tables, methods = given.tables.split(","), given.methods.split(",")
-    for names, known in ((tables, TABLES), (methods, PEERS)):
+    for names, known in ((tables, {**TABLES, **SMALL}), (methods, PEERS)):
         unknown = [name for name in names if name not in known]
         if unknown:
             parser.error(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
-    found = measure_all(tables, _installed(methods), range(given.seeds), Notebook(given.file))
-    print_scores(found)
+    seeds, notebook = range(given.seeds), Notebook(given.file)
+    found = measure_all(tables, _installed(methods), seeds, notebook, given.rows)
+    print_scores(found, given.rows)
     print_seconds(found)
     print_choices(found)
 
@@ -70,24 +73,28 @@ def last_commit() -> str:
     return found.stdout.strip()
 
 
-def cell_of(table: str, method: str, seed: int) -> Cell:
+def cell_of(table: str, method: str, seed: int, n_rows: int = TRAIN) -> Cell:
     version = last_commit() if method == "ours" else PEERS[method].version
-    return Cell("models", table, method, None, seed, TRAIN, (("version", version),))
+    return Cell("models", table, method, None, seed, n_rows, (("version", version),))
 
 
 def measure_all(
-    tables: Sequence[str], methods: Sequence[str], seeds: Sequence[int], notebook: Notebook
+    tables: Sequence[str],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    notebook: Notebook,
+    n_rows: int = TRAIN,
 ) -> Found:
     """Measure what the notebook does not have; seeds come last, so that all tables come early."""
     found: dict[tuple[str, str], list[Result]] = {}
     for seed in seeds:
         for table in tables:
-            cells = {method: cell_of(table, method, seed) for method in methods}
+            cells = {method: cell_of(table, method, seed, n_rows) for method in methods}
             task = None
             for method, cell in cells.items():
                 if cell not in notebook:
                     try:
-                        task = task or TABLES[table](seed)
+                        task = task or {**TABLES, **SMALL}[table](seed).first(n_rows)
                     except FileNotFoundError as error:
                         print(f"{table} is left out: {error}")
                         break
@@ -183,7 +190,7 @@ def _print_table(found: Found, title: str, texts: Mapping[tuple[str, str], str])
         row(table, *(texts.get((table, method), "-") for method in methods), widths=_WIDTHS)
 
 
-def print_scores(found: Found) -> None:
+def print_scores(found: Found, n_rows: int = TRAIN) -> None:
     means = mean_scores(found)
     texts = {
         (table, method): format_mean(
@@ -191,7 +198,7 @@ def print_scores(found: Found) -> None:
         )
         for (table, method), results in found.items()
     }
-    rows = f"at most {TRAIN} training and {TEST} test rows"
+    rows = f"at most {n_rows} training and {TEST} test rows"
     _print_table(found, f"accuracy in %, or R2; {rows}", texts)
     ranks = mean_ranks(found)
     row("mean rank", *(f"{rank:.2f}" for rank in ranks.values()), widths=_WIDTHS)

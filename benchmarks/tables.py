@@ -7,7 +7,13 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_wine,
+    make_friedman1,
+)
 from sklearn.preprocessing import StandardScaler
 
 from bochner.data.local import REGRESSION, find_file
@@ -27,6 +33,10 @@ class Task(NamedTuple):
     @property
     def classes(self) -> bool:
         return np.asarray(self.y).dtype.kind != "f"
+
+    def first(self, n_rows: int) -> Self:
+        """The same with so many of the rows to learn from, which are in random order."""
+        return self._replace(X=self.X[:n_rows], y=self.y[:n_rows])
 
     def standardised(self) -> Self:
         scaler = StandardScaler().fit(self.X)
@@ -57,7 +67,19 @@ def local(name: str, seed: int) -> Task:
     return split(X.astype(np.float32), y.astype(float if name in REGRESSION else int), seed)
 
 
+def bundled(load: Callable[..., Any], seed: int) -> Task:
+    """A table that scikit-learn brings along."""
+    X, y = load(return_X_y=True)
+    return split(X, y, seed)
+
+
 TABLES: Mapping[str, Callable[[int], Task]] = {
     **{name: partial(local, name) for name in _FILES},
     "friedman": friedman,
+}
+SMALL: Mapping[str, Callable[[int], Task]] = {
+    "breast_cancer": partial(bundled, load_breast_cancer),
+    "wine": partial(bundled, load_wine),
+    "digits": partial(bundled, load_digits),
+    "diabetes": partial(bundled, load_diabetes),
 }

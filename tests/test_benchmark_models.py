@@ -59,6 +59,19 @@ def test_packages_that_are_missing_are_left_out(small, monkeypatch, tmp_path, ca
     assert "Nobody's is left out: pip install" in capsys.readouterr().out
 
 
+def test_fewer_rows_are_other_cells(small, tmp_path, capsys):
+    given = ["--tables", "classes,wine", "--seeds", "1", "--methods", "first"]
+    given += ["--file", str(tmp_path / "cells.jsonl")]
+    for rows in ("40", "60"):
+        models.main([*given, "--rows", rows])
+        printed = capsys.readouterr().out
+        assert printed.count("fit ") == 2
+        assert f"at most {rows} training" in printed
+    task = TABLES["friedman"](0)
+    assert len(task.first(40).y) == 40
+    assert (task.X[:40] == task.first(40).X).all()
+
+
 def test_unknown_names_are_refused(capsys):
     with pytest.raises(SystemExit):
         models.main(["--tables", "cadat"])
