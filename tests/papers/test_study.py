@@ -161,8 +161,8 @@ def test_data_that_is_missing_is_said_once_per_task(tmp_path, monkeypatch):
     found, left_out = STUDIES["letarte-table1"].find_data(tasks, True, print)
     assert found == ("breast", "mnist17", "mnist49")
     assert asked == ["mnist.npz", "internet_ads.npz"]
-    assert [line.partition(",")[0] for line in left_out] == ["ads"]
-    assert "because internet_ads.npz is not in" in left_out[0]
+    assert [one.task for one in left_out] == ["ads"]
+    assert "because internet_ads.npz is not in" in str(left_out[0])
     asked.clear()
     _, left_out = STUDIES["mukuta-figure6"].find_data(("cifar-pm",), True, print)
     assert asked == ["cifar10_train.npz", "cifar10_test.npz"]

@@ -31,7 +31,7 @@ from bochner.records.sections import as_text
 from bochner.records.wording import counted
 
 if TYPE_CHECKING:
-    from bochner.papers.study import Request, Study
+    from bochner.papers.study import LeftOut, Request, Study
 
 
 def reproduce(
@@ -133,7 +133,7 @@ def reproduce(
     measure = chosen.measure if device == "cpu" else _on_device(chosen, device)
     tasks_found, left_out = chosen.find_data(request.tasks, offline, warn)
     request = replace(request, tasks=tasks_found)
-    say(*(f"Left out: {line}" for line in left_out))
+    say(*map(str, left_out))
     if not request.tasks:
         fail(f"{study} has no data; set BOCHNER_DATA or --data to the folder of the data files")
     with one_line_errors():
@@ -232,7 +232,7 @@ def _report(
     study: Study,
     request: Request,
     run: Run,
-    left_out: Sequence[str],
+    left_out: Sequence[LeftOut],
     folder: Path,
     command: str,
     device: str,
@@ -253,7 +253,7 @@ def _report(
     quick = [note] * request.quick
     drawn, undrawn = draw(sections)
     say(f"\n{as_text(sections)}", *quick, *failures, *undrawn)
-    notes = [*quick, *(f"Left out: {line}" for line in left_out), *undrawn]
+    notes = [*quick, *(task.note for task in left_out), *undrawn]
     notes += [_cut(run)] * bool(run.interrupted or run.missing)
     document = make_document(
         study, request, run, drawn, command=command, notes=notes, device=device

@@ -43,6 +43,23 @@ class Version:
     tasks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A task whose data is missing: in words for this machine, and for others."""
+
+    task: str
+    file: str
+    reason: str  # names folders
+
+    def __str__(self) -> str:
+        return f"Left out: {self.task}, because {self.reason}"
+
+    @property
+    def note(self) -> str:
+        """What others need to know."""
+        return f"Left out: {self.task}, because {self.file} is not among the data files."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """One table or figure of a paper.
@@ -106,8 +123,8 @@ class Study:
 
     def find_data(
         self, tasks: Sequence[str], offline: bool, say: Callable[[str], None]
-    ) -> tuple[tuple[str, ...], list[str]]:
-        """The tasks whose data is there or can be downloaded, and lines about the others.
+    ) -> tuple[tuple[str, ...], list[LeftOut]]:
+        """The tasks whose data is there or can be downloaded, and the others.
 
         `say` is given a line before every download; `offline` forbids them.
         """
@@ -122,9 +139,9 @@ class Study:
                         reasons[file] = ""
                     except FileNotFoundError as error:
                         reasons[file] = str(error)
-            missing = [reasons[file] for file in files if reasons[file]]
+            missing = [file for file in files if reasons[file]]
             if missing:
-                left_out.append(f"{task}, because {missing[0]}")
+                left_out.append(LeftOut(task, missing[0], reasons[missing[0]]))
             else:
                 present.append(task)
         return tuple(present), left_out
