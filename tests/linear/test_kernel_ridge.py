@@ -128,6 +128,24 @@ def test_float32_is_for_many_rows_and_penalties_beyond_its_rounding(gamma, weigh
         assert error < 0.005 * residual
 
 
+@pytest.mark.parametrize("place", ["numpy", "torch"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_penalties_are_compared_in_float32_where_they_bear_it(place, weighted):
+    X, Y, weights = table(n=400)
+    put, kernel = PLACES[place], Exponential(gamma=0.3)
+    equations = KernelEquations(put(kernel(X)), put(Y), put(weights) if weighted else None)
+    before = on_host(equations.kernel).copy()
+    for alpha, dtype in ((2e-3, "float32"), (1.0, "float32"), (1e-3, "float64")):
+        rough = equations.settled(alpha, roughly=True)
+        assert str(rough.dtype).endswith(dtype)
+        (a, b), (expected, mean) = rough.solve(), equations.settled(alpha).solve()
+        fitted = on_host(equations.kernel @ a + b)
+        exact = on_host(equations.kernel @ expected + mean)
+        error = np.sqrt(np.mean((fitted - exact) ** 2))
+        assert error <= 0.005 * np.sqrt(np.mean((exact - Y) ** 2))
+    np.testing.assert_array_equal(on_host(equations.kernel), before)
+
+
 def test_features_are_added_up():
     X, Y, _ = table()
     equations = ridge_equations(FourierFeatures(n_components=6, random_state=0).fit(X), X, Y)

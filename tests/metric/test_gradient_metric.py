@@ -7,6 +7,7 @@ from sklearn.svm import SVC
 
 from bochner import FourierFeatures, GradientMetric
 from bochner.linear import RidgeRegressor
+from bochner.linear.splits import hold_out
 from bochner.metric import gradient_metric
 from tests.feature_map_case import FeatureMapCase
 from tests.places import PLACES, on_host
@@ -110,6 +111,37 @@ def test_other_modes_without_the_data():
     np.testing.assert_array_equal(metric.transform(X), before)
     with pytest.raises(ValueError, match="was not looked at"):
         metric.with_mode("full").with_mode("root")
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_the_same_rounds_with_other_rows(classes):
+    X, y = irrelevant_columns(900, d=5)
+    y = (y > 0.3).astype(int) if classes else y
+    metric = GradientMetric(n_frequencies=40, random_state=0).fit(X, y)
+    # the rows that it was learned from, the others told rounds apart
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    kept, _ = hold_out(y, seed, classes=classes, fraction=0.2, max_rows=10**6)
+    again = metric.refit(X[kept], y[kept])
+    assert (again.mode_, again.modes_) == (metric.mode_, metric.modes_)
+    np.testing.assert_allclose(again.importances_, metric.importances_, atol=1e-6)
+    for mode in metric.modes_:
+        one, other = metric.with_mode(mode), again.with_mode(mode)
+        np.testing.assert_allclose(other.matrix_, one.matrix_, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(other.gamma_, one.gamma_, rtol=1e-6)
+
+
+def test_other_rows_have_a_matrix_of_their_own(rng):
+    X, y = irrelevant_columns(900, d=5)
+    metric = GradientMetric(n_frequencies=40, random_state=0).fit(X, y)
+    before = metric.matrix_
+    moved = metric.refit(X[:, ::-1], y)  # other columns matter
+    assert moved.importances_[-2:].sum() > 0.9
+    assert metric.importances_[:2].sum() > 0.9
+    np.testing.assert_array_equal(metric.matrix_, before)
+    only = metric.with_mode("diagonal").refit(X, y)
+    assert only.modes_ == ("diagonal",)
+    with pytest.raises(ValueError, match="X has 4 features"):
+        metric.refit(X[:, :4], y)
 
 
 def test_nothing_to_learn():

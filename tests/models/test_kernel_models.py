@@ -181,6 +181,16 @@ class TestChoices:
         with pytest.raises(ValueError, match="not positive semi-definite"):
             KernelRegressor(kernel=Negative(gamma=1.0), metric=None, random_state=0).fit(X, y)
 
+    def test_few_rows_are_told_apart_by_the_kernel_itself_on_half_of_them(self, quick_metric):
+        X, y = numbers(1000)
+        model = KernelRegressor(random_state=0).fit(X, y)
+        first = model.search_results_[0]
+        assert (first["all_rows"], first["n_rows"]) == (True, 400)
+        assert {r["n_rows"] for r in model.search_results_} == {400, 800}
+        assert model.chosen_["n_rows"] == 800
+        # the metric of every split has the settings of the first, and its own rows
+        assert model.chosen_["metric"] is not None
+
     def test_on_more_and_more_rows(self, quick_metric, monkeypatch):
         monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
         monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
@@ -364,7 +374,9 @@ class TestPlaces:
         X, y = classes(300)
         X[np.abs(X) < 0.2] = 0
         put = self.place(place)
-        model = KernelClassifier(width, scaling="standard", random_state=0).fit(put(X), y)
+        # well conditioned at 32 landmarks, as the smooth ones are not
+        how = {"kernel": "exponential", "scaling": "standard", "random_state": 0}
+        model = KernelClassifier(width, **how).fit(put(X), y)
         expected = model.predict(X)
         assert np.mean(expected == y) > 0.75
         np.testing.assert_array_equal(on_host(model.predict(put(X))), expected)

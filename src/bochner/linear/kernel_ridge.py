@@ -77,13 +77,22 @@ class KernelEquations:
         """Coefficients of shape (n, k) and intercepts of shape (k,) for one penalty."""
         return self.settled(alpha).solve()
 
-    def settled(self, alpha: float, *, last: bool = False) -> FactorisedKernel:
-        """The kernel matrix with one penalty; nothing is left for another one with `last`."""
+    def settled(
+        self, alpha: float, *, last: bool = False, roughly: bool = False
+    ) -> FactorisedKernel:
+        """The kernel matrix with one penalty; nothing is left for another one with `last`.
+
+        With `roughly` in float32 where the penalty bears it, to compare penalties.
+        """
         K, roots = self.kernel, _roots(self.weights, self.kernel)
+        epsilon, single = self.epsilon, single_dtype(K)
+        if roughly and alpha >= _SINGLE_ALPHA and K.dtype != single:
+            K, last = cast(K, single), True  # a copy, which nobody else needs
+            epsilon = machine_epsilon(single, namespace(K))
         if self.weights is not None:
             narrow = cast(roots, K.dtype)
             K = narrow * K * narrow.T
-        shift, factor = factor_ridge(K, alpha, self.epsilon, overwrite=last)
+        shift, factor = factor_ridge(K, alpha, epsilon, overwrite=last)
         targets = convert(self.targets, K, wide_dtype(K))
         return FactorisedKernel(alpha, shift, factor, targets, roots)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -25,8 +25,8 @@ from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import Gaussian
 from bochner.linear.splits import hold_out
 from bochner.metric.matrices import DIAGONAL, MODES, as_matrix, transformed
-from bochner.metric.predictor import Rows
-from bochner.metric.rounds import Round, Rounds, best_rounds, choose_round
+from bochner.metric.predictor import Predictor, Rows
+from bochner.metric.rounds import Rounds, Step, best_rounds, choose_round, gamma_of
 from bochner.targets import Target, TargetKind, unit_of
 
 Float = NDArray[np.float64]
@@ -194,7 +194,7 @@ class GradientMetric(SupervisedFeatureMap):
                 f"{_FEWEST_ROWS} rows, got n_samples = {len(y)}."
             )
         X, columns = with_known_lengths(X), _columns(target, y)
-        rounds = self._first_round(X, y, columns, target)
+        rounds = self._rounds(X, columns, target, y)
         turns = not sparse.issparse(rounds.rows.X) and X.shape[1] <= _MOST_COLUMNS
         chains = rounds.play(self._modes(turns), self.n_rounds)
         played = [rounds.first, *(one for chain in chains.values() for one in chain[1:])]
@@ -202,16 +202,73 @@ class GradientMetric(SupervisedFeatureMap):
         chosen = choose_round(played[1:] if named else played, rounds.held)
         matrix = chosen.matrix
         if chosen.mode is not None and len(y) > _CHOOSING_ROWS:
-            matrix = rounds.replay(chains[chosen.mode][: chosen.number + 1], X, columns)
-        self._describe(rounds, chosen, turns)
+            chain = chains[chosen.mode][: chosen.number + 1]
+            steps = [(one.bandwidth, one.predictor.penalty) for one in chain[:-1]]
+            matrix = rounds.replay(chosen.mode, steps, X, columns)
+        self._describe(rounds, chosen.predictor, turns)
         # None is stored as "": keys of a model file are strings
         self._by_mode = {
-            mode or "": self._kept(rounds, one) for mode, one in best_rounds(played).items()
+            mode or "": self._kept(rounds, one.matrix, one.gamma)
+            for mode, one in best_rounds(played).items()
         }
-        self._by_mode[chosen.mode or ""] = self._kept(rounds, replace(chosen, matrix=matrix))
+        self._by_mode[chosen.mode or ""] = self._kept(rounds, matrix, chosen.gamma)
         self._use(chosen.mode)
         self.history_ = [one.record for one in played]
         return self
+
+    def refit(self, X: Any, y: Any) -> Self:
+        """The same rounds with other rows: every mode as it was played, without a search.
+
+        For more rows of the same kind, or for other parts of them. Bandwidths, penalties and the
+        number of rounds are those that were found; that takes a fraction of the time.
+
+        Parameters
+        ----------
+        X, y : see :meth:`fit`
+            Rows with the columns, and with the kind of targets, of those before.
+
+        Returns
+        -------
+        GradientMetric
+            A fitted copy; this one is unchanged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bochner import GradientMetric
+        >>> X = np.random.RandomState(0).uniform(-2, 2, size=(1000, 5))
+        >>> y = np.sin(2 * X[:, 0])
+        >>> half = GradientMetric(n_frequencies=64, random_state=0).fit(X[::2], y[::2])
+        >>> other = half.refit(X[1::2], y[1::2])
+        >>> bool(other.importances_[0] > 0.95), other.mode_ == half.mode_
+        (True, True)
+        """
+        check_is_fitted(self)
+        other = copy(self)
+        X, y, target = other._validate_labelled(X, y, reset=False)
+        X, columns = with_known_lengths(X), _columns(target, y)
+        rounds = other._rounds(X, columns, target, None)
+        plain, by_mode = np.ones(self.n_features_in_), {}
+        first = rounds.predictor(plain, _step(self.history_[0]), X, columns)
+        for mode in self.modes_:
+            *before, last = self._steps(mode)
+            matrix = plain
+            if mode is not None:
+                matrix = rounds.replay(mode, before, X, columns, first)
+            if mode == self.mode_:
+                predictor = first if mode is None else rounds.predictor(matrix, last, X, columns)
+            gamma = gamma_of(rounds.distance(matrix) * last[0])
+            by_mode[mode or ""] = other._kept(rounds, matrix, gamma)
+        other._describe(rounds, predictor, self.directions_ is not None)
+        other._by_mode = by_mode
+        return other._use(self.mode_)
+
+    def _steps(self, mode: str | None) -> list[Step]:
+        """Settings of the rounds up to the best one of a mode."""
+        records = [one for one in self.history_ if one["mode"] in (None, mode)]
+        own = [one for one in records if one["mode"] == mode]
+        last = min(own, key=lambda one: float(one["error"]))["round"]
+        return [_step(one) for one in records if one["round"] <= last]
 
     def with_mode(self, mode: str | None) -> Self:
         """The metric of another mode that was looked at, without the data.
@@ -239,10 +296,10 @@ class GradientMetric(SupervisedFeatureMap):
         """The modes that were looked at, None among them."""
         return tuple(mode or None for mode in self._by_mode)
 
-    def _kept(self, rounds: Rounds, one: Round) -> tuple[Float, float]:
+    def _kept(self, rounds: Rounds, matrix: Float, gamma: float) -> tuple[Float, float]:
         """The matrix of a round, scaled so that rows keep their variance, and its gamma."""
-        scale = _scale(rounds.rows.X, one.matrix)
-        return scale * one.matrix, one.gamma / scale**2
+        scale = _scale(rounds.rows.X, matrix)
+        return scale * matrix, gamma / scale**2
 
     def _use(self, mode: str | None) -> Self:
         self._matrix, self.gamma_ = self._by_mode[mode or ""]
@@ -262,17 +319,22 @@ class GradientMetric(SupervisedFeatureMap):
             )
         return (self.mode,)
 
-    def _first_round(self, X: Any, y: NDArray[Any], columns: Float, target: Target) -> Rounds:
+    def _rounds(self, X: Any, columns: Float, target: Target, y: NDArray[Any] | None) -> Rounds:
+        """Rounds with some rows, judged by others; with all rows if no classes are given."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         classes, state = target.classes is not None, RandomState(seed)
-        kept, held = hold_out(
-            y,
-            seed,
-            classes=classes,
-            fraction=self.validation_fraction,
-            max_rows=_CHOOSING_ROWS,
-        )
-        rows, judges = (Rows(rows_at(X, index), columns[index], classes) for index in (kept, held))
+        rows = judges = Rows(X, columns, classes)
+        if y is not None:
+            kept, held = hold_out(
+                y,
+                seed,
+                classes=classes,
+                fraction=self.validation_fraction,
+                max_rows=_CHOOSING_ROWS,
+            )
+            rows, judges = (
+                Rows(rows_at(X, index), columns[index], classes) for index in (kept, held)
+            )
         directions = draw_frequencies(
             Gaussian(gamma=0.5), self.n_frequencies, self.n_features_in_, random_state=state
         )
@@ -280,9 +342,9 @@ class GradientMetric(SupervisedFeatureMap):
         sample = sample_rows(rows.X, _MEDIAN_ROWS, state)
         return Rounds(rows, judges, directions, sample, seed, **self._engine_options())
 
-    def _describe(self, rounds: Rounds, chosen: Round, turns: bool) -> None:
+    def _describe(self, rounds: Rounds, predictor: Predictor, turns: bool) -> None:
         """Importances and directions, from the gradients of the function of the chosen round."""
-        M = rounds.outer_product(chosen.predictor, rounds.rows.X, None if turns else DIAGONAL)
+        M = rounds.outer_product(predictor, rounds.rows.X, None if turns else DIAGONAL)
         weights = np.diagonal(M) if turns else M
         total = weights.sum()
         self.importances_ = (
@@ -302,6 +364,10 @@ class GradientMetric(SupervisedFeatureMap):
     @property
     def _n_features_out(self) -> int:
         return len(self._matrix)
+
+
+def _step(record: Mapping[str, Any]) -> Step:
+    return record["bandwidth"], record["penalty"]
 
 
 def _scale(X: Any, L: Float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ _FAST = 0.9  # of the error of the round before
 _PATIENCE = 2  # rounds in a row that are no better: a mode ends
 
 Float = NDArray[np.float64]
+Step = tuple[float, float]  # bandwidth and penalty of a round
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,11 @@ class Rounds:
     ) -> None:
         self.rows, self.held, self.directions = rows, held, directions
         self.sample, self.seed, self.options = sample, seed, options
-        self.first = self._round(None, 0, np.ones(len(directions)), None)
+
+    @cached_property
+    def first(self) -> Round:
+        """The round without a metric."""
+        return self._round(None, 0, np.ones(len(self.directions)), None)
 
     def play(self, modes: Sequence[str], n_rounds: int) -> dict[str, list[Round]]:
         """The rounds of all modes, each after the first one, as long as they promise something.
@@ -98,14 +104,30 @@ class Rounds:
             playing = [mode for mode in playing if _promises(chains[mode], best)]
         return chains
 
-    def replay(self, chain: Sequence[Round], X: Any, columns: Float) -> Float:
-        """The matrix of the last round of a chain, with all rows and the settings found."""
-        matrix, mode = chain[0].matrix, chain[-1].mode
-        for one in chain[:-1]:
-            W = times(matrix, self.directions) / (self._distance(matrix) * one.bandwidth)
-            predictor = refit(W, X, columns, one.predictor.penalty, **self.options)
+    def replay(
+        self,
+        mode: str,
+        steps: Sequence[Step],
+        X: Any,
+        columns: Float,
+        first: Predictor | None = None,
+    ) -> Float:
+        """The matrix that rounds of a mode lead to, with other rows and the settings found.
+
+        `first` is the predictor of the first of them, which modes have in common.
+        """
+        matrix = np.ones(len(self.directions))
+        for number, step in enumerate(steps):
+            known = None if number else first
+            predictor = known or self.predictor(matrix, step, X, columns)
             matrix = self._matrix(predictor, X, mode)
         return matrix
+
+    def predictor(self, matrix: Float, step: Step, X: Any, columns: Float) -> Predictor:
+        """Fitted on rows that the matrix transforms, without a search."""
+        bandwidth, penalty = step
+        W = times(matrix, self.directions) / (self.distance(matrix) * bandwidth)
+        return refit(W, X, columns, penalty, **self.options)
 
     def _matrix(self, predictor: Predictor, X: Any, mode: str | None) -> Float:
         outer_product = self.outer_product(predictor, X, mode)
@@ -117,13 +139,13 @@ class Rounds:
         state = RandomState(self.seed)
         return predictor.gradients(X, diagonal=diagonal, random_state=state, **self.options)
 
-    def _distance(self, matrix: Float) -> float:
+    def distance(self, matrix: Float) -> float:
         """The median distance between rows that the matrix has transformed."""
         state = RandomState(self.seed)
         return median_distance(transformed(self.sample, matrix), "euclidean", state) or 1.0
 
     def _round(self, mode: str | None, number: int, matrix: Float, before: Round | None) -> Round:
-        distance = self._distance(matrix)
+        distance = self.distance(matrix)
         turned = times(matrix, self.directions) / distance
         found: dict[float, Predictor] = {}
 
@@ -140,8 +162,12 @@ class Rounds:
 
         best = search_along(BANDWIDTHS, before.bandwidth if before else _FIRST_BANDWIDTH, judge)
         predictor = fit(self.rows, best, turned.shape[1], found[best].penalty)
-        gamma = 0.5 / (best * distance) ** 2
-        return Round(mode, number, matrix, best, gamma, predictor)
+        return Round(mode, number, matrix, best, gamma_of(best * distance), predictor)
+
+
+def gamma_of(length: float) -> float:
+    """The number of the Gaussian kernel of a length scale."""
+    return 0.5 / length**2
 
 
 def _promises(chain: Sequence[Round], best: float) -> bool:

@@ -27,7 +27,8 @@ class Candidate:
 
     def __init__(self, feature_map: Any, equations: Any, held_X: Any) -> None:
         self.feature_map, self.equations, self._held_X = feature_map, equations, held_X
-        self._settled: tuple[float, Any] | None = None  # one factor: it is as large as the kernel
+        # one factor: it is as large as the kernel
+        self._settled: tuple[tuple[float, bool], Any] | None = None
 
     @cached_property
     def _held(self) -> Any:
@@ -37,18 +38,20 @@ class Candidate:
         held = self.feature_map.transform(self._held_X)
         return cast(held, wide_dtype(held))
 
-    def settled(self, penalty: float, *, last: bool = False) -> Any:
+    def settled(self, penalty: float, *, last: bool = False, roughly: bool = False) -> Any:
         """The equations with one penalty."""
-        if self._settled is None or self._settled[0] != penalty:
+        roughly = roughly and not last and isinstance(self.equations, KernelEquations)
+        if self._settled is None or self._settled[0] != (penalty, roughly):
             self._settled = None
-            alpha = penalty * self.equations.weight
-            self._settled = penalty, self.equations.settled(alpha, last=last)
+            how = {"last": last} | ({"roughly": True} if roughly else {})
+            settled = self.equations.settled(penalty * self.equations.weight, **how)
+            self._settled = (penalty, roughly), settled
         return self._settled[1]
 
     def decide(self, penalty: float, *, last: bool) -> Any:
         """Values for the held-out rows, on the host; with `last` there is no other penalty."""
         alpha = penalty * self.equations.weight
-        coefficients, intercepts = self.settled(penalty, last=last).solve(alpha)
+        coefficients, intercepts = self.settled(penalty, last=last, roughly=True).solve(alpha)
         held = self._held
         values = cast(held @ cast(coefficients, held.dtype), intercepts.dtype) + intercepts
         return to_numpy(values)
@@ -150,11 +153,11 @@ class Fold:
             feature_map.set_params(landmarks="kmeans")  # as good as more of them
         return feature_map
 
-    def learn_metric(self, scaling: Scaling, mode: Mode) -> tuple[str, ...]:
-        """The modes of the metric of scaled rows that were looked at, the simplest first."""
+    def learn_metric(self, scaling: Scaling, mode: Mode) -> GradientMetric | None:
+        """The metric of scaled rows, in all modes that are worth it; None of too few rows."""
         X = self.space(scaling, None).X
         if X.shape[0] < FEWEST_METRIC_ROWS:
-            return ()
+            return None
         metric = GradientMetric(
             mode,
             n_frequencies=_METRIC,
@@ -163,7 +166,12 @@ class Fold:
             random_state=self.seed,
         )
         self._metrics[scaling] = metric.fit(X, one_target(self.rows.y))
-        return tuple(mode for mode in metric.modes_ if mode is not None)
+        return metric
+
+    def learn_again(self, scaling: Scaling, metric: GradientMetric) -> None:
+        """The metric of these rows, with the settings that one of others has found."""
+        X = self.space(scaling, None).X
+        self._metrics[scaling] = metric.refit(X, one_target(self.rows.y))
 
     @property
     def importances(self) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -190,13 +190,15 @@ class Judge:
             feature_map, equations = self._fitted.pop(setting)
             self._fitted.clear()
             return fold.steps_of(setting), *fold.with_held_rows(setting, feature_map, equations)
-        whole = self.folds[0].without_split()
+        first = self.folds[0]
+        whole = first.without_split()
         if setting.metric is not None:
-            whole.learn_metric(setting.scaling, cast("Mode", setting.metric))
+            metric = first.metric_of(setting.scaling, setting.metric)
+            whole.learn_again(setting.scaling, metric)
         candidate = whole.candidate(setting, len(whole.rows.y), 0.5 * setting.penalty)
         weight = candidate.equations.weight
         # as in one split: of all landmarks more rows need no more of a penalty
-        share = self.folds[0].rows.weight / weight if setting.width is None else 1.0
+        share = first.rows.weight / weight if setting.width is None else 1.0
         penalty = share * setting.penalty
         settled = candidate.settled(penalty, last=True)
         return whole.steps_of(setting), candidate.feature_map, settled, penalty * weight
@@ -207,8 +209,13 @@ class Judge:
 
     def learn_metric(self, scaling: Scaling, mode: Mode) -> tuple[str, ...]:
         """The modes of the metric of scaled rows that were looked at, the simplest first."""
-        of_folds = [fold.learn_metric(scaling, mode) for fold in self.folds]
-        return tuple(one for one in of_folds[0] if all(one in modes for modes in of_folds))
+        first, *others = self.folds
+        metric = first.learn_metric(scaling, mode)
+        if metric is None:
+            return ()
+        for fold in others:
+            fold.learn_again(scaling, metric)
+        return tuple(mode for mode in metric.modes_ if mode is not None)
 
     @property
     def importances(self) -> Any:

@@ -40,6 +40,7 @@ WIDTH = 2048  # of maps for more rows than may all be landmarks
 _COARSE_ROWS = 4000
 _FINALISTS = 2
 _FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # of exact methods, which are compared on more and more
+_FEWEST_ROWS = 300  # that half of the rows, if these are fewer, must have
 _NEARBY = (0.7, 1.4)  # bandwidths between those of the first rows
 _CLEARLY = 1.5  # standard errors: of a few candidates one is ahead by one by chance
 _MOST_COLUMNS = 1000  # for kernels that look at them one by one, which takes time
@@ -121,22 +122,31 @@ class Tuner:
 
     def run(self) -> Tried:
         """The best setting, tried with all rows and features."""
-        coarse = min(self.width or COARSE_WIDTH, COARSE_WIDTH)
-        first = self.families[0]
+        first, coarse = self.families[0], self._coarse
         by_scaling = [
-            self.judge.along_bandwidths(Setting(s, None, first, None, coarse), _COARSE_ROWS)
+            self.judge.along_bandwidths(Setting(s, None, first, None, coarse[0]), coarse[1])
             for s in self._open_scalings()
         ]
         plain = self._best(by_scaling)
         with_metric = self._with_metric(plain.setting)
         asked = self.mode not in ("auto", None) and bool(with_metric)
         by_mode = with_metric if asked else [plain, *with_metric]
-        if self._have_kernels:
-            found = self._kernels(by_mode)
-        else:
-            found = self._by_family(by_mode, coarse, _COARSE_ROWS)
+        has = self._have_kernels
+        found = self._kernels(by_mode) if has else self._by_family(by_mode, *coarse)
         finalists = self._finalists(found, by_scaling)
         return self._with_better_loss(self._decided(finalists))
+
+    @property
+    def _few_rows(self) -> int:
+        """Rows that kernels are compared on at first: half of them, if they are few."""
+        return min(_FIRST_ROWS, max(_FEWEST_ROWS, self.judge.n_rows // 2))
+
+    @property
+    def _coarse(self) -> tuple[int | None, int]:
+        """Features and rows that tell scalings and metrics apart; the kernel itself of few."""
+        if self.exact and self._few_rows < _FIRST_ROWS:
+            return None, self._few_rows
+        return min(self.width or COARSE_WIDTH, COARSE_WIDTH), _COARSE_ROWS
 
     def _with_better_loss(self, squares: Tried) -> Tried:
         """A finalist; with the squared hinge loss where that is asked for, or clearly better."""
@@ -201,14 +211,15 @@ class Tuner:
 
     def _kernels(self, by_mode: Sequence[Tried]) -> list[Tried]:
         """Exact methods on more and more rows, of which fewer and fewer go on; the best first."""
-        found = self._by_family(by_mode, None, _FIRST_ROWS)
+        few = self._few_rows
+        found = self._by_family(by_mode, None, few)
         # the metric was judged with another kernel: the best one, and the one that looks at
         # columns, are tried with another mode as well
         again = [found[0], *(one for one in found[1:] if one.setting.family.by_columns)]
         for one in again:
             for other in self._next_mode(one.setting, by_mode):
                 if self._in_time():
-                    found.append(self.judge.along_bandwidths(other, _FIRST_ROWS))
+                    found.append(self.judge.along_bandwidths(other, few))
         found = self._on_more(going_on(found, 4, 2.0), _SECOND_ROWS)
         found[0] = min([found[0], *self._nearby(found[0])], key=lambda one: one.loss)
         found = going_on(found, _FINALISTS, 1.0)
@@ -286,7 +297,7 @@ class Tuner:
         if self.mode is None or not self._in_time():
             return []
         return [
-            self.judge.along_bandwidths(replace(setting, metric=mode), _COARSE_ROWS)
+            self.judge.along_bandwidths(replace(setting, metric=mode), self._coarse[1])
             for mode in self.judge.learn_metric(setting.scaling, self.mode)
         ]
 
