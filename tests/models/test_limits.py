@@ -10,11 +10,11 @@ from bochner.models.limits import count_splits
     [
         (3, 2, 3),
         (100, 5, 5),
-        (1600, 5, 5),
-        (2000, 199, 4),
-        (4000, 5, 2),
-        (4001, 5, 1),
-        (1500, 500, 2),
+        (1000, 5, 5),
+        (1250, 199, 4),
+        (2500, 5, 2),
+        (2501, 5, 1),
+        (1250, 500, 2),
     ],
 )
 def test_few_rows_have_several_splits(n_rows, n_columns, n_splits):

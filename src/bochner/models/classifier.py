@@ -32,7 +32,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     A pipeline of four steps: columns are scaled (:class:`~bochner.models.scaling.ColumnScaler`),
     turned and weighed by a learned metric (:class:`~bochner.GradientMetric`), mapped to features
     of a kernel, and separated by least squares on one column of -1 and 1 per class. A fifth of
-    the rows, at most 4000, is held out; of at most 1600 rows each fifth in turn, of up to 4000
+    the rows, at most 4000, is held out; of at most 1000 rows each fifth in turn, of up to 2500
     some of the fifths. What is open is chosen on these rows from coarse to fine: first
     the scaling, then whether the metric helps, then the kernel and its bandwidth, each with the
     best penalty, the best few of them on more and more rows. Choices are made by the logistic

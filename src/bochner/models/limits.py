@@ -8,7 +8,7 @@ from bochner.engine.places import on_cuda
 from bochner.records.memory import memory_limit
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
-_FOLDED_ROWS = 8000  # of all splits together: of few rows all are held out once
+_FOLDED_ROWS = 5000  # of all splits together: of few rows all are held out once
 _FEW_COLUMNS = 200  # of which more make more work of as many rows
 EXACT_ROWS = 12_500  # of which all may be landmarks
 _TIMES_ON_CUDA = 5  # as many are searched with, in less time
