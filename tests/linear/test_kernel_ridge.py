@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 
 from bochner import FourierFeatures, NystroemFeatures
-from bochner.kernels import Exponential
+from bochner.kernels import Exponential, Gaussian
 from bochner.linear.kernel_ridge import KernelEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 from tests.places import PLACES, on_host
@@ -15,6 +15,21 @@ def table(seed=0, n=40):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     return X, np.c_[np.sin(X[:, 0]) + 5, X[:, 1] * X[:, 2]], rng.random(n)
+
+
+def equations_of(K, Y, weights=None, put=np.array):
+    """Equations of a kernel matrix; `put` makes an array of its own."""
+    return KernelEquations(lambda single: put(K.astype("f4" if single else "f8")), Y, weights)
+
+
+def solved(K, Y, weights, alpha):
+    """The equations of the module as they stand there, for positive weights."""
+    n = len(K)
+    inverse = np.ones(n) if weights is None else 1 / weights
+    ones = np.ones((n, 1))
+    whole = np.block([[K + alpha * np.diag(inverse), ones], [ones.T, np.zeros((1, 1))]])
+    solution = np.linalg.solve(whole, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return solution[:-1], solution[-1]
 
 
 @settings(max_examples=30, deadline=None)
@@ -30,7 +45,7 @@ def test_it_is_ridge_regression_on_features_of_the_kernel(seed, n, alpha, weight
     if weights is not None and not weights.any():
         weights[0] = 1.0
     K = Exponential(gamma=0.5)(X)
-    a, b = KernelEquations(K, Y, weights).solve(alpha)
+    a, b = equations_of(K, Y, weights).solve(alpha)
     # the rows of the Cholesky factor are features of the kernel
     Phi = np.linalg.cholesky(K + 1e-12 * np.eye(n))
     w, c = NormalEquations.from_rows(Phi, Y, weights).solve(alpha)
@@ -40,17 +55,25 @@ def test_it_is_ridge_regression_on_features_of_the_kernel(seed, n, alpha, weight
         np.testing.assert_array_equal(a[weights == 0], 0)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_they_are_solved(weighted):
+    X, Y, weights = table()
+    K, w = Exponential(gamma=0.5)(X), weights if weighted else None
+    for ours, expected in zip(equations_of(K, Y, w).solve(0.3), solved(K, Y, w, 0.3), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-10)
+
+
 def test_without_a_mean_it_is_kernel_ridge():
     X, Y, _ = table()
     K = Exponential(gamma=0.5)(X)
-    a, b = KernelEquations(K, Y).solve(0.3)
+    a, b = equations_of(K, Y).solve(0.3)
     theirs = KernelRidge(alpha=0.3, kernel="precomputed").fit(K, Y - b)
     np.testing.assert_allclose(a, theirs.dual_coef_, rtol=1e-9, atol=1e-10)
 
 
 def test_targets_on_another_scale():
     X, Y, weights = table()
-    equations = KernelEquations(Exponential(gamma=0.5)(X), Y, weights)
+    equations = equations_of(Exponential(gamma=0.5)(X), Y, weights)
     scale, shift = np.array([2.0, 3.0]), np.array([-1.0, 4.0])
     a, b = equations.solve(0.1)
     other_a, other_b = equations.settled(0.1).with_targets(scale, shift).solve()
@@ -69,9 +92,9 @@ def test_more_rows(place, weighted):
     def part(rows):
         return None if w is None else w[rows]
 
-    some = KernelEquations(put(K[first, first]), Y[first], part(first)).settled(0.1)
-    a, b = some.with_rows(put(K[rest]), Y[rest], part(rest)).solve()
-    expected = KernelEquations(K, Y, w).solve(0.1)
+    some = equations_of(K[first, first], Y[first], part(first), put).settled(0.1)
+    a, b = some.with_rows(put(K[rest].copy()), Y[rest], part(rest)).solve()
+    expected = solved(K, Y, w, 0.1)
     np.testing.assert_allclose(on_host(a), expected[0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(on_host(b), expected[1], rtol=1e-9)
 
@@ -84,66 +107,105 @@ def test_of_a_map_that_expands_rows(place):
     kernel = Exponential(gamma=0.5)
     expansion = NystroemFeatures(kernel=kernel, landmarks="all", orthogonal=False).fit(put(X))
     a, b = ridge_equations(expansion, put(X), Y, weights).solve(0.1)
-    expected = KernelEquations(kernel(X), Y, weights).solve(0.1)
+    expected = solved(kernel(X), Y, weights, 0.1)
     np.testing.assert_allclose(on_host(a), expected[0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(on_host(b), expected[1], rtol=1e-9)
 
 
-def test_float32_rows_keep_the_digits_of_weak_penalties():
-    X, Y, _ = table(n=200)
-    X = X.astype(np.float32)
-    expansion = NystroemFeatures(gamma=0.01, landmarks="all", orthogonal=False).fit(X)
-    equations = ridge_equations(expansion, X, Y)
-    assert equations.kernel.dtype == np.float64
-    a, b = equations.solve(1e-7)
-    fitted = expansion.linear(X, a) + b
-    np.testing.assert_allclose(fitted, equations.kernel @ a + b, atol=1e-5)
+class TestSinglePrecision:
+    """float32 is for many rows, where it does not matter."""
 
+    @pytest.fixture(autouse=True)
+    def rows_are_many(self, monkeypatch):
+        monkeypatch.setattr("bochner.linear.kernel_ridge._SINGLE_ROWS", 100)
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("gamma", [0.01, 0.5])
-def test_float32_is_for_many_rows_and_penalties_beyond_its_rounding(gamma, weighted, monkeypatch):
-    monkeypatch.setattr("bochner.linear.kernel_ridge._SINGLE_ROWS", 100)
-    X, Y, weights = table(n=400)
-    w, alpha, Y = weights if weighted else None, 2e-3, Y + 1e6  # an offset takes no digits
-    expansion = NystroemFeatures(gamma=gamma, landmarks="all", orthogonal=False).fit(X)
-    exact = ridge_equations(expansion, X, Y, w)
-    single = ridge_equations(expansion, X, Y, w, alpha)
-    assert (exact.kernel.dtype, single.kernel.dtype) == (np.float64, np.float32)
-    assert ridge_equations(expansion, X, Y, w, alpha / 2).kernel.dtype == np.float64
-    assert ridge_equations(expansion, X[:50], Y[:50], None, 1.0).kernel.dtype == np.float64
-    some = ridge_equations(expansion, X[:300], Y[:300], None if w is None else w[:300], alpha)
-    # kernel values at all rows: those of some rows are the first columns
-    some = KernelEquations(some.kernel[:, :300], some.targets, some.weights, some.epsilon)
-    grown = some.settled(alpha).with_rows(
-        single.kernel[300:], Y[300:], None if w is None else w[300:]
+    @staticmethod
+    def error(kernel, X, found, expected):
+        """Of values for other rows, relative to their residuals."""
+        new, targets, _ = table(seed=1, n=200)
+        K, (a, b) = kernel(new, X), (on_host(part) for part in found)
+        values = K @ expected[0] + expected[1]
+        left = values - targets
+        return np.sqrt(np.mean((K @ a + b - values) ** 2) / np.mean((left - left.mean(0)) ** 2))
+
+    @pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize(
+        ("kernel", "alpha", "dtype"),
+        [
+            (Gaussian(gamma=0.5), 3e-3, "float32"),
+            (Gaussian(gamma=0.5), 1e-6, "float64"),
+            # nearly constant: what is left without the mean is small
+            (Gaussian(gamma=0.01), 3e-3, "float32"),
+            (Gaussian(gamma=0.01), 1e-7, "float64"),
+            # rough: no penalty is too weak
+            (Exponential(gamma=0.5), 1e-2, "float32"),
+            (Exponential(gamma=0.5), 1e-6, "float32"),
+        ],
     )
-    assert grown.dtype == np.float32
-    a, b = exact.solve(alpha)
-    expected = exact.kernel @ a + b
-    residual = np.sqrt(np.mean((expected - Y) ** 2))
-    for ours, intercept in (single.solve(alpha), grown.solve()):
-        assert ours.dtype == np.float64
-        error = np.sqrt(np.mean((exact.kernel @ ours + intercept - expected) ** 2))
-        assert error < 0.005 * residual
+    def test_it_is_used_where_it_will_do(self, kernel, alpha, dtype, weighted, place):
+        X, Y, weights = table(n=400)
+        w, Y = 0.5 + weights if weighted else None, Y + 1e6  # an offset takes no digits
+        K = kernel(X)
+        equations = equations_of(K, Y, w, PLACES[place])
+        assert str(equations.settled(alpha).dtype).endswith(dtype)
+        last = equations.settled(alpha, last=True)
+        expected = solved(K, Y, w, alpha)
+        for found in (equations.solve(alpha), last.solve()):
+            assert str(found[0].dtype).endswith("float64")
+            assert self.error(kernel, X, found, expected) < 0.01
 
+    def test_not_for_few_rows(self):
+        X, Y, _ = table(n=50)
+        assert equations_of(Exponential(gamma=0.5)(X), Y).settled(1.0).dtype == np.float64
 
-@pytest.mark.parametrize("place", ["numpy", "torch"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_penalties_are_compared_in_float32_where_they_bear_it(place, weighted):
-    X, Y, weights = table(n=400)
-    put, kernel = PLACES[place], Exponential(gamma=0.3)
-    equations = KernelEquations(put(kernel(X)), put(Y), put(weights) if weighted else None)
-    before = on_host(equations.kernel).copy()
-    for alpha, dtype in ((2e-3, "float32"), (1.0, "float32"), (1e-3, "float64")):
-        rough = equations.settled(alpha, roughly=True)
-        assert str(rough.dtype).endswith(dtype)
-        (a, b), (expected, mean) = rough.solve(), equations.settled(alpha).solve()
-        fitted = on_host(equations.kernel @ a + b)
-        exact = on_host(equations.kernel @ expected + mean)
-        error = np.sqrt(np.mean((fitted - exact) ** 2))
-        assert error <= 0.005 * np.sqrt(np.mean((exact - Y) ** 2))
-    np.testing.assert_array_equal(on_host(equations.kernel), before)
+    def test_rows_that_are_there_twice(self):
+        X, Y, _ = table(n=400)
+        X[1] = X[0]
+        K = Exponential(gamma=0.5)(X)
+        settled = equations_of(K, Y).settled(1e-7)
+        assert settled.dtype == np.float32
+        expected = solved(K, Y, None, 1e-7)
+        assert self.error(Exponential(gamma=0.5), X, settled.solve(), expected) < 0.01
+
+    @pytest.mark.parametrize("kernel", [Gaussian(gamma=0.5), Exponential(gamma=0.5)])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_more_rows(self, kernel, weighted):
+        X, Y, weights = table(n=400)
+        w, K = 0.5 + weights if weighted else None, kernel(X)
+        some = equations_of(K[:300, :300], Y[:300], None if w is None else w[:300])
+        rest = K[300:].astype(np.float32), Y[300:], None if w is None else w[300:]
+        grown = some.settled(3e-3).with_rows(*rest)
+        assert grown.dtype == np.float32
+        assert grown.will_do
+        assert self.error(kernel, X, grown.solve(), solved(K, Y, w, 3e-3)) < 0.01
+
+    def test_more_rows_may_be_too_much_for_it(self):
+        X, Y, _ = table(n=400)
+        X[300:] = X[:100]  # every one is there twice
+        K = Exponential(gamma=0.5)(X)
+        some = equations_of(K[:300, :300], Y[:300]).settled(1e-6)
+        assert some.will_do
+        try:
+            grown = some.with_rows(K[300:].astype(np.float32), Y[300:])
+        except np.linalg.LinAlgError:
+            return
+        assert not grown.will_do
+
+    def test_a_penalty_that_it_did_not_bear_is_not_tried_again(self):
+        X, Y, _ = table(n=400)
+        K, asked = Gaussian(gamma=0.5)(X), []
+
+        def kernel(single):
+            asked.append(single)
+            return K.astype("f4" if single else "f8")
+
+        equations = KernelEquations(kernel, Y)
+        for alpha in (1e-6, 1e-7, 1e-6):
+            equations.settled(alpha)
+        assert asked == [True, False]
+        equations.settled(1.0)
+        assert asked == [True, False, True]
 
 
 def test_features_are_added_up():

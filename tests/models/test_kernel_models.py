@@ -182,12 +182,12 @@ class TestChoices:
             KernelRegressor(kernel=Negative(gamma=1.0), metric=None, random_state=0).fit(X, y)
 
     def test_few_rows_are_told_apart_by_the_kernel_itself_on_half_of_them(self, quick_metric):
-        X, y = numbers(1000)
+        X, y = numbers(800)
         model = KernelRegressor(random_state=0).fit(X, y)
         first = model.search_results_[0]
-        assert (first["all_rows"], first["n_rows"]) == (True, 400)
-        assert {r["n_rows"] for r in model.search_results_} == {400, 800}
-        assert model.chosen_["n_rows"] == 800
+        assert (first["all_rows"], first["n_rows"]) == (True, 320)
+        assert {r["n_rows"] for r in model.search_results_} == {320, 640}
+        assert model.chosen_["n_rows"] == 640
         # the metric of every split has the settings of the first, and its own rows
         assert model.chosen_["metric"] is not None
 

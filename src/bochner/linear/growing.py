@@ -73,6 +73,12 @@ class GrowingFactor:
         """Of the entries."""
         return self.lower.dtype
 
+    @property
+    def pivots(self) -> Any:
+        """What the rows before leave of each row; negative where a device has failed."""
+        roots = namespace(self.lower).linalg.diagonal(self.lower)
+        return roots * abs(roots)
+
     def append(self, columns: Any) -> Self:
         """Take the last columns of the larger matrix, of shape ``(D + p, p)``."""
         before, after = self.size, int(columns.shape[0])
@@ -112,6 +118,11 @@ class ExtendedFactor:
     def dtype(self) -> Any:
         """Of the entries."""
         return self._last.dtype
+
+    @property
+    def pivots(self) -> Any:
+        """What the rows before leave of each row."""
+        return namespace(self._above).concat([self._first.pivots, self._last.pivots])
 
     def solve(self, B: Any) -> Any:
         """The solution of the equations with the right-hand sides `B`, of shape (D, k)."""

@@ -7,12 +7,25 @@ r"""Kernel ridge regression: a coefficient for every row, from the kernel matrix
 This is what :mod:`bochner.linear.normal_equations` computes for as many features as rows; one
 factorisation of the kernel matrix is a fraction of the work of products with features, and it
 grows with the rows.
+
+The coefficients sum to zero: they are the same for the kernel of centred features,
+
+.. math:: k_c(x, z) = k(x, z) - m(x) - m(z) + \bar m, \qquad
+    m(x) = \textstyle\frac1n \sum_i k(x, x_i),
+
+whose numbers are smaller, and with them the rounding. In float32, at half of the time and memory,
+its factor will do unless a pivot is nearly zero: this is seen when it is there, whatever the
+kernel and the penalty.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
+
+from numpy.linalg import LinAlgError
 
 from bochner.engine.places import (
     cast,
@@ -25,27 +38,28 @@ from bochner.engine.places import (
     wide_dtype,
     zeros,
 )
-from bochner.linear.growing import ExtendedFactor
+from bochner.linear.growing import ExtendedFactor, GrowingFactor
 from bochner.linear.normal_equations import NormalEquations, Solution, factor_ridge
 
-_SINGLE_ROWS = 3000  # more of them are worth float32
-_SINGLE_ALPHA = 2e-3  # rounding of float32 moves eigenvalues by a hundredth of this
+_SINGLE_ROWS = 500  # fewer are no work in float64
+# Parts of the mean of the diagonal. Pivots whose inverses have this root mean square are too small
+# for float32: predictions were wrong by up to a hundredth of their residuals, on three tables with
+# four kernels and all penalties. Rows that are there twice need some penalty.
+_SMALL_PIVOT, _LEAST_PENALTY = 1e-3, 3e-5
 
 
-@dataclass(frozen=True)
 class KernelEquations:
     """The kernel matrix of rows, their targets and weights.
 
-    Attributes
+    Parameters
     ----------
-    kernel : array of shape (n, n)
-        Values between the rows.
+    kernel : callable
+        From whether they are to be float32 to the values between the rows, of shape (n, n), in an
+        array that nobody else needs.
     targets : array of shape (n, k)
         Numbers to predict.
     weights : array of shape (n,) or None
         Of the rows; None is one each.
-    epsilon : float
-        Relative rounding of the kernel's values.
 
     Examples
     --------
@@ -53,20 +67,20 @@ class KernelEquations:
     >>> from bochner.linear.kernel_ridge import KernelEquations
     >>> x = np.arange(5.0)
     >>> K = np.minimum.outer(x, x)                    # a kernel of piecewise linear functions
-    >>> a, b = KernelEquations(K, 3 * x[:, None] + 1).solve(1e-9)
+    >>> a, b = KernelEquations(lambda single: K.copy(), 3 * x[:, None] + 1).solve(1e-9)
     >>> (K @ a + b).round(6).ravel()
     array([ 1.,  4.,  7., 10., 13.])
     """
 
-    kernel: Any
-    targets: Any
-    weights: Any = None
-    epsilon: float = 2.0**-52
+    def __init__(self, kernel: Callable[[bool], Any], targets: Any, weights: Any = None) -> None:
+        self._kernel, self.targets, self.weights = kernel, targets, weights
+        self._kept: tuple[bool, CentredKernel] | None = None  # one: it is large
+        self._drowned = 0.0  # the largest penalty for which float32 did not do
 
     @property
     def n_features(self) -> int:
         """Number of coefficients: one for every row."""
-        return int(self.kernel.shape[0])
+        return int(self.targets.shape[0])
 
     @property
     def weight(self) -> float:
@@ -77,24 +91,80 @@ class KernelEquations:
         """Coefficients of shape (n, k) and intercepts of shape (k,) for one penalty."""
         return self.settled(alpha).solve()
 
-    def settled(
-        self, alpha: float, *, last: bool = False, roughly: bool = False
-    ) -> FactorisedKernel:
-        """The kernel matrix with one penalty; nothing is left for another one with `last`.
+    def settled(self, alpha: float, *, last: bool = False) -> FactorisedKernel:
+        """The kernel matrix with one penalty; nothing is left for another one with `last`."""
+        if self.n_features >= _SINGLE_ROWS and alpha > self._drowned:
+            with suppress(LinAlgError):
+                found = self._settled(alpha, single=True, last=last)
+                if found.will_do:
+                    return found
+            self._kept, self._drowned = None, alpha
+        return self._settled(alpha, single=False, last=last)
 
-        With `roughly` in float32 where the penalty bears it, to compare penalties.
-        """
-        K, roots = self.kernel, _roots(self.weights, self.kernel)
-        epsilon, single = self.epsilon, single_dtype(K)
-        if roughly and alpha >= _SINGLE_ALPHA and K.dtype != single:
-            K, last = cast(K, single), True  # a copy, which nobody else needs
-            epsilon = machine_epsilon(single, namespace(K))
-        if self.weights is not None:
+    def _settled(self, alpha: float, *, single: bool, last: bool) -> FactorisedKernel:
+        if self._kept is None or self._kept[0] != single:
+            self._kept = None  # before there is another
+            self._kept = single, CentredKernel.of(self._kernel(single))
+        kernel = self._kept[1]
+        if last:  # the factor takes its place
+            self._kept = None
+        return kernel.settled(alpha, self.targets, self.weights, overwrite=last, checked=single)
+
+
+@dataclass(frozen=True)
+class CentredKernel:
+    """Values of the kernel of centred features between rows, and a constant.
+
+    Coefficients that sum to zero do not see it; without one the matrix of centred features is
+    singular.
+
+    Attributes
+    ----------
+    values : array of shape (n, n)
+        The kernel less its means.
+    means : array of shape (n,)
+        Of the rows of the kernel.
+    offset : array of shape ()
+        What was added.
+    """
+
+    values: Any
+    means: Any
+    offset: Any
+
+    @classmethod
+    def of(cls, kernel: Any) -> CentredKernel:
+        """Those of a kernel matrix, in its place."""
+        xp = namespace(kernel)
+        means = xp.mean(kernel, axis=1)
+        mean = xp.mean(means)
+        size = xp.mean(xp.linalg.diagonal(kernel)) - mean
+        offset = mean + size * kernel.shape[0] ** -0.5
+        kernel -= means[:, None]
+        kernel -= means - offset
+        return cls(kernel, means, offset)
+
+    def settled(
+        self, alpha: float, targets: Any, weights: Any, *, overwrite: bool, checked: bool
+    ) -> FactorisedKernel:
+        """The equations of a penalty. If they are `checked`, a LinAlgError where rounding drowns
+        it; else the penalty is raised."""
+        K, roots = self.values, _roots(weights, self.values)
+        xp = namespace(K)
+        if weights is not None:
             narrow = cast(roots, K.dtype)
-            K = narrow * K * narrow.T
-        shift, factor = factor_ridge(K, alpha, epsilon, overwrite=last)
-        targets = convert(self.targets, K, wide_dtype(K))
-        return FactorisedKernel(alpha, shift, factor, targets, roots)
+            K, overwrite = narrow * K * narrow.T, True
+        small = None
+        if checked:
+            size = float(xp.mean(xp.linalg.diagonal(K)))
+            small, shift = _SMALL_PIVOT * size, max(alpha, _LEAST_PENALTY * size)
+            factor = GrowingFactor(K, shift, overwrite=overwrite)
+        else:
+            epsilon = machine_epsilon(K.dtype, xp)
+            shift, factor = factor_ridge(K, alpha, epsilon, overwrite=overwrite)
+        targets = convert(targets, K, wide_dtype(K))
+        centring = K.shape[0], self.means, self.offset
+        return FactorisedKernel(alpha, shift, factor, targets, roots, small, centring)
 
 
 @dataclass(frozen=True)
@@ -106,6 +176,8 @@ class FactorisedKernel:
     factor: Any
     targets: Any
     roots: Any
+    small: float | None  # pivots that the dtype does not bear; None: it is the widest
+    centring: tuple[int, Any, Any]  # how many rows were averaged, means, offset
 
     @property
     def n_features(self) -> int:
@@ -117,6 +189,15 @@ class FactorisedKernel:
         """Of the kernel's values."""
         return self.factor.dtype
 
+    @property
+    def will_do(self) -> bool:
+        """Whether the rounding of the factor is of no account."""
+        if self.small is None:
+            return True
+        xp, pivots = namespace(self.factor.pivots), self.factor.pivots
+        # a device that has failed may leave negative ones, or NaN
+        return bool(xp.all(pivots > 0) & (xp.mean((self.small / pivots) ** 2) <= 1))
+
     def solve(self, alpha: float | None = None) -> Solution:
         """Coefficients of shape (n, k) and intercepts of shape (k,); `alpha` is known."""
         xp, roots = namespace(self.targets), self.roots
@@ -125,7 +206,9 @@ class FactorisedKernel:
         solved = roots * cast(self.factor.solve(cast(right, self.dtype)), right.dtype)
         values, ones = solved[:, :-1], solved[:, -1:]
         intercepts = xp.sum(values, axis=0) / xp.sum(ones)
-        return values - ones * intercepts, intercepts + centre
+        coefficients = values - ones * intercepts
+        means = cast(self.centring[1], right.dtype)
+        return coefficients, intercepts + centre - means @ coefficients
 
     def with_rows(self, kernel: Any, targets: Any, weights: Any = None) -> FactorisedKernel:
         """The equations of more rows, in a fraction of the time of new ones.
@@ -133,11 +216,17 @@ class FactorisedKernel:
         Parameters
         ----------
         kernel : array of shape (p, n + p)
-            Values between the new rows, and the rows so far with the new ones after them.
+            Values between the new rows, and the rows so far with the new ones after them, in an
+            array that nobody else needs.
         targets, weights : arrays of shape (p, k) and (p,)
             Of the new rows.
         """
         xp, p = namespace(kernel), kernel.shape[0]
+        n_averaged, means, offset = self.centring
+        new = xp.mean(kernel[:, :n_averaged], axis=1)
+        means = xp.concat([means, new])
+        kernel -= new[:, None]
+        kernel -= means - offset
         roots = xp.concat([self.roots, _roots(weights, kernel)], axis=0)
         if not bool(xp.all(roots == 1)):  # a copy of many numbers
             narrow = cast(roots, kernel.dtype)
@@ -145,7 +234,8 @@ class FactorisedKernel:
         corner = kernel[:, -p:] + self.shift * identity(p, kernel, kernel.dtype)
         factor = ExtendedFactor(self.factor, kernel[:, :-p].T, corner)
         both = xp.concat([self.targets, convert(targets, self.targets)], axis=0)
-        return replace(self, factor=factor, targets=both, roots=roots)
+        centring = n_averaged, means, offset
+        return replace(self, factor=factor, targets=both, roots=roots, centring=centring)
 
     def with_targets(self, scale: Any, shift: Any) -> FactorisedKernel:
         """The same with the targets ``scale * y + shift``, column by column."""
@@ -164,26 +254,18 @@ def _roots(weights: Any, kernel: Any) -> Any:
 RidgeEquations = NormalEquations | FactorisedKernel
 
 
-def kernel_dtype(X: Any, alpha: float) -> Any:
-    """The dtype of kernel values between rows, for penalties from `alpha` on.
-
-    float32, at half the time and memory, is for many rows and a penalty to which its rounding is
-    nothing; weak ones need the digits.
-    """
-    enough = X.shape[0] > _SINGLE_ROWS and alpha >= _SINGLE_ALPHA
-    return single_dtype(X) if enough else wide_dtype(X)
-
-
 def ridge_equations(
-    feature_map: Any, X: Any, targets: Any, weights: Any = None, alpha: float = 0.0
+    feature_map: Any, X: Any, targets: Any, weights: Any = None
 ) -> NormalEquations | KernelEquations:
     """What a ridge regression on the features of rows needs.
 
     The columns of a map are features, of which sums are kept; or, where it says so by
-    ``expands_rows``, values of a kernel at the rows it was fitted to: these ones, as exact as
-    penalties from `alpha` on need.
+    ``expands_rows``, values of a kernel at the rows it was fitted to: these ones.
     """
     if not getattr(feature_map, "expands_rows", False):
         return NormalEquations.from_map(feature_map.transform, X, targets, weights)
-    K = feature_map.transform(cast(X, kernel_dtype(X, alpha)))
-    return KernelEquations(K, targets, weights, machine_epsilon(K.dtype, namespace(K)))
+
+    def kernel(single: bool) -> Any:
+        return feature_map.transform(cast(X, single_dtype(X) if single else wide_dtype(X)))
+
+    return KernelEquations(kernel, targets, weights)

@@ -93,8 +93,8 @@ class RidgeHead(LinearHead):
         y, weights = self._check_targets(y, sample_weight)
         columns = self._columns(y)
         alpha = 1 / (2 * float(self.C))
-        equations = ridge_equations(feature_map, X, columns, weights, alpha)
-        return self.fit_sums(equations.settled(alpha), y)
+        equations = ridge_equations(feature_map, X, columns, weights)
+        return self.fit_sums(equations.settled(alpha, last=True), y)
 
     def fit_sums(self, equations: RidgeEquations, y: Any) -> Self:
         """Fit from the sums over rows of their features and targets.

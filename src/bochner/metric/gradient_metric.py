@@ -35,7 +35,7 @@ Mode = Literal["auto", "diagonal", "root", "full"]
 _CHOOSING_ROWS = 12_500  # rounds are played with these: more rows take part when all is chosen
 _FEWEST_ROWS = 10
 _MOST_COLUMNS = 4096  # of a matrix of directions; of more, columns are weighed only
-_MEDIAN_ROWS = 1000
+_MEDIAN_ROWS = 500  # whose median distance is known to a hundredth
 
 
 class GradientMetric(SupervisedFeatureMap):

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from functools import cached_property
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
+import numpy as np
+from numpy.linalg import LinAlgError
 from scipy import sparse
 
-from bochner.engine.places import cast, to_numpy, wide_dtype
+from bochner.engine.places import cast, is_host, to_numpy, wide_dtype
 from bochner.engine.rowwise import concat_rows
-from bochner.linear.kernel_ridge import KernelEquations, RidgeEquations, ridge_equations
+from bochner.linear.kernel_ridge import (
+    FactorisedKernel,
+    KernelEquations,
+    RidgeEquations,
+    ridge_equations,
+)
 from bochner.linear.normal_equations import NormalEquations
 from bochner.metric.gradient_metric import GradientMetric, Mode
 from bochner.models.methods import Task
@@ -19,42 +28,58 @@ from bochner.models.settings import Labelled, Setting, Space, one_target
 
 FEWEST_METRIC_ROWS = 50
 COARSE_WIDTH = 512  # up to which landmarks are as they come
+_PAIRS_ROWS = 3000  # up to which distances are kept for other kernels
 _METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
 
 
 class Candidate:
-    """A fitted map with the ridge regressions on its features, for all penalties."""
+    """A map with the ridge regressions on its features, for all penalties.
 
-    def __init__(self, feature_map: Any, equations: Any, held_X: Any) -> None:
-        self.feature_map, self.equations, self._held_X = feature_map, equations, held_X
+    Parameters
+    ----------
+    fitted : callable
+        The fitted map, which not everybody needs.
+    equations : NormalEquations or KernelEquations
+        Of the rows to fit on.
+    held : callable
+        From the dtype of a kernel's factor, None for features, to those of the held-out rows.
+    """
+
+    def __init__(
+        self, fitted: Callable[[], Any], equations: Any, held: Callable[[Any], Any]
+    ) -> None:
+        self._fitted, self.equations, self._make_held = fitted, equations, held
         # one factor: it is as large as the kernel
-        self._settled: tuple[tuple[float, bool], Any] | None = None
+        self._settled: tuple[float, Any] | None = None
+        self._held: tuple[Any, Any] | None = None  # a dtype, and features of the held-out rows
 
-    @cached_property
-    def _held(self) -> Any:
-        """Features of the held-out rows."""
-        if isinstance(self.equations, KernelEquations):
-            return self.feature_map.transform(cast(self._held_X, self.equations.kernel.dtype))
-        held = self.feature_map.transform(self._held_X)
-        return cast(held, wide_dtype(held))
+    @property
+    def feature_map(self) -> Any:
+        """The fitted map."""
+        return self._fitted()
 
-    def settled(self, penalty: float, *, last: bool = False, roughly: bool = False) -> Any:
+    def _held_features(self, settled: Any) -> Any:
+        """Features of the held-out rows, rounded as those of the others."""
+        dtype = settled.dtype if isinstance(settled, FactorisedKernel) else None
+        if self._held is None or self._held[0] != dtype:
+            self._held = dtype, self._make_held(dtype)
+        return self._held[1]
+
+    def settled(self, penalty: float, *, last: bool = False) -> Any:
         """The equations with one penalty."""
-        roughly = roughly and not last and isinstance(self.equations, KernelEquations)
-        if self._settled is None or self._settled[0] != (penalty, roughly):
+        if self._settled is None or self._settled[0] != penalty:
             self._settled = None
-            how = {"last": last} | ({"roughly": True} if roughly else {})
-            settled = self.equations.settled(penalty * self.equations.weight, **how)
-            self._settled = (penalty, roughly), settled
+            alpha = penalty * self.equations.weight
+            self._settled = penalty, self.equations.settled(alpha, last=last)
         return self._settled[1]
 
     def decide(self, penalty: float, *, last: bool) -> Any:
         """Values for the held-out rows, on the host; with `last` there is no other penalty."""
-        alpha = penalty * self.equations.weight
-        coefficients, intercepts = self.settled(penalty, last=last, roughly=True).solve(alpha)
-        held = self._held
-        values = cast(held @ cast(coefficients, held.dtype), intercepts.dtype) + intercepts
-        return to_numpy(values)
+        settled = self.settled(penalty, last=last)
+        coefficients, intercepts = settled.solve(penalty * self.equations.weight)
+        held = self._held_features(settled)
+        values = cast(held @ cast(coefficients, held.dtype), intercepts.dtype)
+        return to_numpy(values + intercepts)
 
 
 class Fold:
@@ -95,18 +120,48 @@ class Fold:
         )
         return Fold(both, held, self.task, self.seed, self.n_jobs)
 
-    def candidate(self, setting: Setting, n_rows: int, least_penalty: float) -> Candidate:
-        """The map of a setting fitted on the first rows, for penalties from the least on."""
+    def candidate(self, setting: Setting, n_rows: int) -> Candidate:
+        """The map of a setting and the first rows."""
         space = self.space(setting.scaling, setting.metric)
         X, columns, y = space.X[:n_rows, :], self.rows.columns[:n_rows], self.rows.y[:n_rows]
         weights = None if self.rows.weights is None else self.rows.weights[:n_rows]
-        feature_map = self.new_map(setting, len(columns))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # few directions, early stops: the score tells
-            feature_map.fit(X, y)
-        weight = float(len(y) if weights is None else weights.sum())
-        equations = ridge_equations(feature_map, X, columns, weights, least_penalty * weight)
-        return Candidate(feature_map, equations, space.held_X)
+        unfitted = self.new_map(setting, len(columns))
+
+        @cache
+        def fitted() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # few directions, early stops: the score tells
+                return unfitted.fit(X, y)
+
+        def held(dtype: Any) -> Any:
+            if dtype is not None:
+                return fitted().transform(cast(space.held_X, dtype))
+            features = fitted().transform(space.held_X)
+            return cast(features, wide_dtype(features))
+
+        if setting.width is not None or len(columns) > _PAIRS_ROWS:
+            self._make_room()
+        elif setting.bandwidth is not None and is_host(X) and not sparse.issparse(X):
+            return self._of_pairs(unfitted.kernel, space, fitted, columns, weights)
+        return Candidate(fitted, ridge_equations(fitted(), X, columns, weights), held)
+
+    def _of_pairs(
+        self, kernel: Any, space: Space, fitted: Callable[[], Any], columns: Any, weights: Any
+    ) -> Candidate:
+        """The exact method of a kernel whose distances may be known."""
+
+        def values(single: bool, held: bool = False) -> Any:
+            return space.pairs(len(columns), single, held=held).kernel_rows(kernel)
+
+        return Candidate(
+            fitted,
+            KernelEquations(values, columns, weights),
+            lambda dtype: values(dtype == np.float32, held=True),
+        )
+
+    def _make_room(self) -> None:
+        for space in self._spaces.values():
+            space.forget_pairs()
 
     def steps_of(self, setting: Setting) -> list[tuple[str, Any]]:
         """The fitted scaling, and the metric where there is one."""
@@ -125,9 +180,16 @@ class Fold:
                 feature_map.transform, space.held_X, held.columns, held.weights
             )
             return feature_map, equations, setting.penalty * equations.weight
-        feature_map = self.new_map(setting, 0).fit(concat_rows([space.X, space.held_X]))
+        X, alpha = concat_rows([space.X, space.held_X]), equations.alpha
+        feature_map = self.new_map(setting, 0).fit(X)
         rows = feature_map.transform(cast(space.held_X, equations.dtype))
-        return feature_map, equations.with_rows(rows, held.columns, held.weights), equations.alpha
+        with suppress(LinAlgError):
+            grown = equations.with_rows(rows, held.columns, held.weights)
+            if grown.will_do:
+                return feature_map, grown, alpha
+        both = self.without_split().rows
+        anew = ridge_equations(feature_map, X, both.columns, both.weights)
+        return feature_map, anew.settled(alpha, last=True), alpha
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
         """The unfitted map of a setting for so many rows."""

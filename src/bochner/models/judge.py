@@ -109,7 +109,7 @@ class Judge:
         choices = PENALTIES if penalties is None else penalties
         if self.penalty is not None:
             choices = (start,)
-        candidates = [fold.candidate(setting, n_rows, min(choices)) for fold in self.folds]
+        candidates = [fold.candidate(setting, n_rows) for fold in self.folds]
         found: dict[float, Tried] = {}
 
         def judge(penalty: float) -> float:
@@ -195,7 +195,7 @@ class Judge:
         if setting.metric is not None:
             metric = first.metric_of(setting.scaling, setting.metric)
             whole.learn_again(setting.scaling, metric)
-        candidate = whole.candidate(setting, len(whole.rows.y), 0.5 * setting.penalty)
+        candidate = whole.candidate(setting, len(whole.rows.y))
         weight = candidate.equations.weight
         # as in one split: of all landmarks more rows need no more of a penalty
         share = first.rows.weight / weight if setting.width is None else 1.0

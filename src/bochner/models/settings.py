@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from bochner.engine.pairs.distances import Distances
 from bochner.fourier.bandwidth import median_distance
 from bochner.linear.paired import is_clearly_lower
 from bochner.metric.matrices import DIAGONAL
@@ -25,6 +26,7 @@ HINGE: Loss = "squared_hinge"
 # Of the logistic loss of a decision, for targets -1 and 1. One that suits each setting, and the
 # squared hinge loss, were measured: they prefer stronger penalties, which more rows do not bear.
 _SLOPE = 2.0
+_DISTANCE_ROWS = 500  # whose median distance is known to a hundredth
 
 Float = NDArray[np.float64]
 
@@ -51,12 +53,31 @@ class Space:
     X: Any
     held_X: Any
     _distances: dict[str, float] = field(default_factory=dict)
+    _pairs: dict[tuple[int, bool, bool], Distances] = field(default_factory=dict)
 
     def distance(self, name: str) -> float:
         """The median distance of a name between rows."""
         if name not in self._distances:
-            self._distances[name] = median_distance(self.X, name, RandomState(0)) or 1.0
+            rows = self.X[:_DISTANCE_ROWS, :]
+            self._distances[name] = median_distance(rows, name, RandomState(0)) or 1.0
         return self._distances[name]
+
+    def pairs(self, n_rows: int, single: bool, *, held: bool) -> Distances:
+        """From rows to the first `n_rows` to fit on: from these, or from those to judge by.
+
+        They are kept for other kernels; `single` is whether in float32.
+        """
+        key = n_rows, single, held
+        if key not in self._pairs:
+            dtype = np.float32 if single else np.float64
+            first = self.X[:n_rows].astype(dtype, copy=False)
+            others = self.held_X.astype(dtype, copy=False) if held else first
+            self._pairs[key] = Distances(others, first)
+        return self._pairs[key]
+
+    def forget_pairs(self) -> None:
+        """Make room."""
+        self._pairs.clear()
 
 
 @dataclass(frozen=True)

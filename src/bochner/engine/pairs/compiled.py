@@ -174,6 +174,15 @@ def _finish_axes(exponent, factor, out):
 
 
 @compiled()
+def sums_tile(X, Z, out):
+    """Sums of absolute differences between rows, `Z` of shape (d, m)."""
+    for i in range(X.shape[0]):
+        out[i, :] = 0
+        for c in range(X.shape[1]):
+            _add_absolute(out[i], X[i, c], Z[c], X[i, c] * 0 + 1)
+
+
+@compiled()
 def axes_tile(X, Z, inner_1, inner_2, outer_1, outer_2, exponent, factor, out):
     """The product over the axes of ``exp(c t + e t^2) / (1 + a t + b t^2)``, ``t = |x_j - z_j|``.
 

@@ -24,6 +24,11 @@ class Form:
     inner: tuple[float, float]  # a, b
     outer: tuple[float, float]  # c, e: zero or less
 
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether it is a function of the sum of absolute differences."""
+        return not self.radial and not any(self.inner) and self.outer[1] == 0
+
 
 def fits_in_single(kernel: Any) -> bool:
     """Whether float32 holds the numbers of a kernel, and squares of distances of its size."""

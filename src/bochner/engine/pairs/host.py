@@ -67,6 +67,31 @@ def kernel_rows(
     return result
 
 
+def distances_between(X: Array, Z: Array, form: Form, n_threads: int | None) -> Array:
+    """What a form is a function of: squared distances, or sums of absolute differences."""
+    scratch, dtype = Scratch(), X.dtype
+    fill = (_dense_squares if form.radial else _dense_sums)(X, Z, dtype, scratch)
+    result = np.empty((len(X), len(Z)), dtype)
+    for_each(lambda rows: fill(rows, result[rows]), _tiles(len(X), len(Z), dtype, 0), n_threads)
+    return result
+
+
+def turned_into_values(distances: Array, form: Form, n_threads: int | None) -> Array:
+    """Kernel values, from what the form is a function of."""
+    # an exponential of sums is what the Gaussian kernel is of squares
+    numbers = (*form.inner, *form.outer) if form.radial else (0, 0, 0, form.outer[0])
+    dtype, loops = distances.dtype, pair_loops()
+    arguments, result = [dtype.type(c) for c in (1, *numbers)], np.empty_like(distances)
+
+    def work(rows: slice) -> None:
+        result[rows] = distances[rows]
+        loops.radial_tile(result[rows], *arguments)
+
+    n, m = distances.shape
+    for_each(work, _tiles(n, m, dtype, 0), n_threads)
+    return result
+
+
 def _tiles(n: int, m: int, dtype: np.dtype[Any], columns: int) -> list[slice]:
     size = _TILE if columns >= _NARROW else _SMALL_TILE
     height = min(max(size // (max(1, m) * dtype.itemsize), 16), 4096, math.ceil(n / 8))
@@ -128,6 +153,17 @@ def _dense_squares(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> 
             loops.exact_squares(out, length, lengths, near, flags, block, points)
 
     return squares
+
+
+def _dense_sums(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
+    points = np.ascontiguousarray(Z.T, dtype)
+
+    def sums(rows: slice, out: Array) -> None:
+        from bochner.engine.pairs.compiled import sums_tile
+
+        sums_tile(by_rows(X[rows]), points, out)
+
+    return sums
 
 
 def _squared_lengths(rows: Array) -> Array:
