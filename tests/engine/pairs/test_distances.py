@@ -52,9 +52,7 @@ def test_without_compiled_loops():
 def test_distances_are_computed_once(monkeypatch):
     calls = []
     compute = distances.distances_between
-    monkeypatch.setattr(
-        distances, "distances_between", lambda *a: calls.append(a) or compute(*a)
-    )
+    monkeypatch.setattr(distances, "distances_between", lambda *a: calls.append(a) or compute(*a))
     pairs = Distances(*problem(np.float32))
     for kernel in KERNELS[:6]:
         pairs.kernel_rows(kernel)
