@@ -43,6 +43,9 @@ def choice_lines(trained: Trained, task: str) -> Iterator[str]:
     yield f"  metric {_name(chosen['metric'])}{_among('metric', first, measure)}"
     yield f"  kernel {kernel}{_among('kernel', same, measure)}"
     yield f"  penalty {chosen['penalty']:g} per row"
+    if (other := chosen["averaged_with"]) is not None:
+        parts = f"{other['kernel']}, metric {_name(other['metric'])}, scaling {other['scaling']}"
+        yield f"  its mean with a second model, which errs on other rows: kernel {parts}"
     if trained.importances:
         shown = trained.importances[:_SHOWN_COLUMNS]
         columns = ", ".join(f"{name} {value:.2f}" for name, value in shown)

@@ -248,11 +248,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _head(self, C: float) -> RidgeClassifier:
         return RidgeClassifier(C)
 
-    def _fit_head(self, feature_map: Any, X: Any, y: NDArray[Any], weights: Float | None) -> Any:
+    def _fit_head(
+        self, feature_map: Any, X: Any, y: NDArray[Any], weights: Float | None, C: float
+    ) -> Any:
         if self.chosen_["loss"] == SQUARES:
-            return super()._fit_head(feature_map, X, y, weights)
-        head = SquaredHingeClassifier(self._C(y, weights))
-        return fit_hinge(head, feature_map, X, y, weights)
+            return super()._fit_head(feature_map, X, y, weights, C)
+        return fit_hinge(SquaredHingeClassifier(C), feature_map, X, y, weights)
 
     def _certify(self, best: Tried, judge: Judge, n_settings: int) -> Guarantee:
         self._slope = fit_slope(best.decisions, np.searchsorted(self.classes_, judge.held.y))

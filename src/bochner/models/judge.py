@@ -130,7 +130,7 @@ class Judge:
         self._found[key] = tried
         if setting.width in self.kept_widths and n_rows == self.n_rows and len(candidates) == 1:
             self._keep(tried, candidates[0])
-        return self._noted(tried)
+        return self.noted(tried)
 
     def _keep(self, tried: Tried, candidate: Candidate) -> None:
         sums = candidate.settled(tried.setting.penalty) if self._keep_sums else None
@@ -145,14 +145,15 @@ class Judge:
         feature_map, _ = self._fitted[setting]
         space = fold.space(setting.scaling, setting.metric)
         known = self.penalty or penalty
-        return self._noted(try_hinge(squares, feature_map, space, fold.rows, fold.held, known))
+        return self.noted(try_hinge(squares, feature_map, space, fold.rows, fold.held, known))
 
     def judge_narrow(self, setting: Setting, width: int) -> Tried:
         """A setting with fewer features, kept as finalists are."""
         self.kept_widths.add(width)
         return self.judge(replace(setting, width=width))
 
-    def _noted(self, tried: Tried) -> Tried:
+    def noted(self, tried: Tried) -> Tried:
+        """What was tried, written down."""
         self.tried.append(tried)
         self.report(tried)
         return tried
@@ -181,6 +182,10 @@ class Judge:
         (fold,) = self.folds
         return fold.steps_of(setting)
 
+    def keep_only(self, settings: Sequence[Setting]) -> None:
+        """Forget what was fitted for others."""
+        self._fitted = {one: self._fitted[one] for one in settings if one in self._fitted}
+
     def on_all_rows(
         self, setting: Setting
     ) -> tuple[list[tuple[str, Any]], Any, RidgeEquations, float]:
@@ -188,7 +193,6 @@ class Judge:
         if len(self.folds) == 1:
             (fold,) = self.folds
             feature_map, equations = self._fitted.pop(setting)
-            self._fitted.clear()
             return fold.steps_of(setting), *fold.with_held_rows(setting, feature_map, equations)
         first = self.folds[0]
         whole = first.without_split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -26,6 +27,7 @@ from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.linear.splits import fold_rows, hold_out
 from bochner.metric.gradient_metric import Mode
 from bochner.metric.matrices import MODES
+from bochner.models.averaging import average, averaged
 from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
 from bochner.models.judge import Judge
@@ -33,7 +35,7 @@ from bochner.models.limits import count_splits, search_rows
 from bochner.models.methods import Task
 from bochner.models.preparation import prepared_names
 from bochner.models.scaling import SCALINGS, Scaling
-from bochner.models.settings import HINGE, SQUARES, Labelled, Tried, one_target
+from bochner.models.settings import HINGE, SQUARES, Labelled, Setting, Tried, one_target
 from bochner.models.tables import as_frame, fit_preparation
 from bochner.models.tuner import Tuner
 
@@ -123,23 +125,30 @@ class KernelModel(CheckedRows):
         self.chosen_ = best.record
         self.importances_ = judge.importances
         self.columns_ = None if self.preparation_ is None else prepared_names(self.preparation_)
-        self.certificate_ = self._certify(best, judge, tuner.n_settings)
+        self.certificate_ = self._certify(best, judge, tuner.n_settings(best))
         if self.preparation_ is not None:
             seen = "medians and categories taken from all rows"
             assumptions = (*self.certificate_.assumptions, seen)
             self.certificate_ = replace(self.certificate_, assumptions=assumptions)
         if setting.loss == SQUARES and len(y) <= search_rows(X):
             # all of them are in the sums that there are
-            steps, feature_map, equations, alpha = judge.on_all_rows(setting)
-            head = self._head(1 / (2 * alpha)).fit_sums(self._of_targets(equations), y)
-            self.pipeline_ = Pipeline([*steps, ("map", feature_map), ("head", head)])
+            judge.keep_only(best.settings)
+            self.pipeline_ = average([self._model(judge, one, y) for one in best.settings])
         else:
             feature_map = judge.new_map(setting, len(y))
-            self.pipeline_ = self._train(judge.steps_of(setting), feature_map, X, y, weights)
+            self.pipeline_ = self._train(
+                judge.steps_of(setting), feature_map, X, y, weights, setting.penalty
+            )
         self._folded = fold_pipeline(self.pipeline_)
         if self.preparation_ is not None:
             self.pipeline_.steps.insert(0, ("prepare", self.preparation_))
         return self
+
+    def _model(self, judge: Judge, setting: Setting, y: NDArray[Any]) -> Pipeline:
+        """A setting that was tried with all rows but the held-out ones, with these."""
+        steps, feature_map, equations, alpha = judge.on_all_rows(setting)
+        head = self._head(1 / (2 * alpha)).fit_sums(self._of_targets(equations), y)
+        return Pipeline([*steps, ("map", feature_map), ("head", head)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -225,22 +234,38 @@ class KernelModel(CheckedRows):
         """
         check_is_fitted(self)
         y = np.asarray(y)
+        records = [self.chosen_]
+        if self.chosen_["averaged_with"] is not None:
+            records.append(self.chosen_["averaged_with"])
+        members = zip(averaged(self.pipeline_), records, strict=True)
+        return average([self._again(s, record, X, y, blocks) for s, record in members])
+
+    def _again(
+        self,
+        fitted: Sequence[tuple[str, Any]],
+        record: Mapping[str, Any],
+        X: Any,
+        y: NDArray[Any],
+        blocks: Any,
+    ) -> Pipeline:
+        """One of the models, of the fitted steps, anew."""
         steps, rows = [], X
-        for name, step in self.pipeline_.steps[:-2]:
+        for name, step in fitted[:-1]:
             fresh = clone(step)
             if name == "metric":
                 fresh.set_params(mode=step.mode_)
             steps.append((name, fresh.fit(rows, one_target(y))))
             rows = fresh.transform(rows)
-        feature_map = clone(self.pipeline_.named_steps["map"])
+        feature_map = clone(fitted[-1][1])
         if blocks is not None and getattr(feature_map, "expands_rows", False):
             raise ValueError(
                 "blocks are for features, and this model has all rows as landmarks: give "
                 "n_components."
             )
-        if blocks is not None and self.chosen_["loss"] != SQUARES:
+        if blocks is not None and record["loss"] != SQUARES:
             raise ValueError(f"blocks are for sums of squares: fit with loss={SQUARES!r}.")
-        return self._train(steps, feature_map, X, y, self._weights(y, None), blocks)
+        weights = self._weights(y, None)
+        return self._train(steps, feature_map, X, y, weights, record["penalty"], blocks)
 
     def _train(
         self,
@@ -249,9 +274,10 @@ class KernelModel(CheckedRows):
         X: Any,
         y: NDArray[Any],
         weights: Float | None,
+        penalty: float,
         blocks: Any = None,
     ) -> Pipeline:
-        """Map and head of the penalty that was chosen, fitted to rows after fitted steps."""
+        """Map and head of a penalty for each row, fitted to rows after fitted steps."""
         rows = X
         with limited_threads(self._n_threads()):
             for _, step in steps:
@@ -260,30 +286,26 @@ class KernelModel(CheckedRows):
                 warnings.simplefilter("ignore")  # as in the search
                 feature_map.fit(rows, y)
             if blocks is None:
-                head = self._fit_head(feature_map, rows, y, weights)
+                C = _C_of(penalty, float(len(y)) if weights is None else float(weights.sum()))
+                head = self._fit_head(feature_map, rows, y, weights, C)
             else:
                 features = Pipeline([*steps, ("map", feature_map)]).transform
-                head = self._head_of_blocks(blocks, features, y)
+                head = self._head_of_blocks(blocks, features, y, penalty)
         return Pipeline([*steps, ("map", feature_map), ("head", head)])
 
-    def _fit_head(self, feature_map: Any, X: Any, y: NDArray[Any], weights: Float | None) -> Any:
-        """The head of the penalty that was chosen, fitted to rows that are mapped."""
-        return self._head(self._C(y, weights)).fit_map(feature_map, X, y, weights)
+    def _fit_head(
+        self, feature_map: Any, X: Any, y: NDArray[Any], weights: Float | None, C: float
+    ) -> Any:
+        """The head fitted to rows that are mapped."""
+        return self._head(C).fit_map(feature_map, X, y, weights)
 
-    def _head_of_blocks(self, blocks: Any, features: Any, y: NDArray[Any]) -> Any:
+    def _head_of_blocks(self, blocks: Any, features: Any, y: NDArray[Any], penalty: float) -> Any:
         """The head fitted to blocks; `y` has the classes."""
         head, is_class = self._head(1.0), self._task == "classification"
         if is_class:
             head.set_params(class_weight=self.get_params()["class_weight"])
         equations = head.sums(blocks, features, classes=np.unique(y) if is_class else None)
-        return head.set_params(C=self._C_of(equations.weight)).fit_sums(equations, y)
-
-    def _C(self, y: NDArray[Any], weights: Float | None) -> float:
-        """The `C` of the head for the penalty that was chosen."""
-        return self._C_of(float(len(y)) if weights is None else float(weights.sum()))
-
-    def _C_of(self, weight: float) -> float:
-        return float(1 / (2 * self.chosen_["penalty"] * weight))
+        return head.set_params(C=_C_of(penalty, equations.weight)).fit_sums(equations, y)
 
     def _of_targets(self, equations: RidgeEquations) -> RidgeEquations:
         """What the targets of the head need, out of what the columns do."""
@@ -308,6 +330,11 @@ class KernelModel(CheckedRows):
             return map_rows(_on_host, X, width, dtype=example.dtype, meta=example[:0], apply=apply)
         with limited_threads(self._n_threads()):
             return map_batches(apply, X, max(1, _BATCH // self.chosen_["n_components"]))
+
+
+def _C_of(penalty: float, weight: float) -> float:
+    """The `C` of a head for a penalty of each row."""
+    return 1 / (2 * penalty * weight)
 
 
 def _on_host(X: Any, apply: Any) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -92,6 +92,20 @@ class Setting:
     penalty: float = FIRST_PENALTY
     loss: Loss = SQUARES
 
+    def record(self, n_rows: int) -> dict[str, Any]:
+        """What it is for so many rows, as plain values."""
+        return {
+            "scaling": self.scaling,
+            "metric": self.metric,
+            "kernel": self.family.kernel,
+            "features": self.family.features if self.width else NystroemFeatures.__name__,
+            "bandwidth": self.bandwidth,
+            "n_components": self.width or n_rows,
+            "all_rows": self.width is None,
+            "penalty": self.penalty,
+            "loss": self.loss,
+        }
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -110,6 +124,12 @@ class Tried:
     weights: Float | None
     n_rows: int
     seconds: float
+    second: Setting | None = None  # of the other model, where decisions are the mean of two
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Of the model, or of both that are averaged."""
+        return (self.setting,) if self.second is None else (self.setting, self.second)
 
     @property
     def loss(self) -> float:
@@ -119,17 +139,9 @@ class Tried:
     @property
     def record(self) -> dict[str, Any]:
         """What was tried and what came of it, as plain values."""
-        s = self.setting
         return {
-            "scaling": s.scaling,
-            "metric": s.metric,
-            "kernel": s.family.kernel,
-            "features": s.family.features if s.width else NystroemFeatures.__name__,
-            "bandwidth": s.bandwidth,
-            "n_components": s.width or self.n_rows,
-            "all_rows": s.width is None,
-            "penalty": s.penalty,
-            "loss": s.loss,
+            **self.setting.record(self.n_rows),
+            "averaged_with": None if self.second is None else self.second.record(self.n_rows),
             "n_rows": self.n_rows,
             "score": self.score,
             "seconds": self.seconds,
@@ -156,6 +168,21 @@ def losses_of(
     wrong = margins <= 0
     score = 1 - float(np.average(wrong, weights=weights))
     return score, np.logaddexp(0, -_SLOPE * margins), wrong
+
+
+def mean_of(one: Tried, other: Tried, held: Labelled, task: Task) -> Tried:
+    """The mean of the decisions of two models, which were fitted to as many rows."""
+    decisions = 0.5 * (one.decisions + other.decisions)
+    score, losses, wrong = losses_of(decisions, held, task)
+    return replace(
+        one,
+        score=score,
+        losses=losses,
+        wrong=wrong,
+        decisions=decisions,
+        seconds=one.seconds + other.seconds,
+        second=other.setting,
+    )
 
 
 def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:

@@ -33,6 +33,7 @@ from bochner.models.settings import (
     Tried,
     clearly_worse,
     going_on,
+    mean_of,
     suited,
 )
 
@@ -42,6 +43,7 @@ _FINALISTS = 2
 _FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # of exact methods, which are compared on more and more
 _FEWEST_ROWS = 300  # that half of the rows, if these are fewer, must have
 _NEARBY = (0.7, 1.4)  # bandwidths between those of the first rows
+_AVERAGE = 1.0  # standard errors that the mean of two models must gain: it takes twice the time
 _CLEARLY = 1.5  # standard errors: of a few candidates one is ahead by one by chance
 _MOST_COLUMNS = 1000  # for kernels that look at them one by one, which takes time
 _HEAD = 256  # rows that tell scalings apart
@@ -110,15 +112,19 @@ class Tuner:
         if not self.judge.rows_are_dense:  # they keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
 
-    @property
-    def n_settings(self) -> int:
-        """How many settings there are to choose from, before any row has been seen."""
+    def n_settings(self, best: Tried) -> int:
+        """How many settings a certificate is for at once, before any row has been seen.
+
+        Where the mean of any two may be chosen, models by themselves share one half of the
+        probability of an error, and pairs of them the other.
+        """
         nearby = 1 + len(_NEARBY) if self._have_kernels else 1
         bandwidths = sum(max(1, nearby * len(family.bandwidths)) for family in self.families)
         penalties = len(PENALTIES) if self.penalty is None else 1
         metrics = {"auto": 1 + len(MODES), None: 1}.get(self.mode, 2)
         losses = 1 + self._tries_hinge
-        return len(self.scalings) * metrics * bandwidths * penalties * losses
+        single = len(self.scalings) * metrics * bandwidths * penalties * losses
+        return 2 * single ** len(best.settings) if self.exact else single
 
     def run(self) -> Tried:
         """The best setting, tried with all rows and features."""
@@ -220,11 +226,40 @@ class Tuner:
             for other in self._next_mode(one.setting, by_mode):
                 if self._in_time():
                     found.append(self.judge.along_bandwidths(other, few))
+        first = found
         found = self._on_more(going_on(found, 4, 2.0), _SECOND_ROWS)
         found[0] = min([found[0], *self._nearby(found[0])], key=lambda one: one.loss)
         found = going_on(found, _FINALISTS, 1.0)
-        # a factor of all rows is most of the time: one is computed
-        return self._on_more([self._decided(found)], self.judge.n_rows) if self.exact else found
+        return [self._on_all_rows(self._decided(found), first)] if self.exact else found
+
+    def _on_all_rows(self, best: Tried, first: Sequence[Tried]) -> Tried:
+        """The best one with all rows, or its mean with another: a factor of them takes long."""
+        other = self._partner(best, first)
+        (best,) = self._on_more([best], self.judge.n_rows)
+        if other is None:
+            return best
+        (other,) = self._on_more([other], self.judge.n_rows)
+        both = self.judge.noted(self._mean(best, other))
+        return both if both.loss < best.loss else best
+
+    def _partner(self, best: Tried, first: Sequence[Tried]) -> Tried | None:
+        """What makes a better mean with the best one, of all kernels at `first`.
+
+        A model that is worse by itself may be the one that errs elsewhere. Where another factor of
+        all rows would have to be computed, the mean must be clearly better.
+        """
+        (own,) = [one for one in first if _kind(one) == _kind(best)]
+        others = [one for one in first if one is not own]
+        if not (others and self._in_time()):
+            return None
+        other = min(others, key=lambda one: self._mean(own, one).loss)
+        penalties = self._weaker(other.setting, best.n_rows)
+        other = self.judge.judge(other.setting, best.n_rows, penalties)
+        errors = _AVERAGE if best.n_rows < self.judge.n_rows else 0.0
+        return other if clearly_worse(best, self._mean(best, other), errors) else None
+
+    def _mean(self, one: Tried, other: Tried) -> Tried:
+        return mean_of(one, other, self.judge.held, self.task)
 
     def _on_more(self, found: Sequence[Tried], n_rows: int) -> list[Tried]:
         """The same with more rows, the best first."""
@@ -310,3 +345,8 @@ class Tuner:
         if self.task == "regression":
             return top
         return next(one for one in candidates if not clearly_worse(one, top, 0.5))
+
+
+def _kind(one: Tried) -> tuple[str, str | None]:
+    """What distinguishes those that are compared with few rows."""
+    return one.setting.family.kernel, one.setting.metric

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
 from bochner.metric.gradient_metric import GradientMetric
+from bochner.models.averaging import JoinedMaps
 from bochner.models.onnx import fourier, heads, kernels, mercer, preparation, sphere
 from bochner.models.onnx.graph import Graph, Write, not_convertible
 from bochner.models.preparation import CategoryNames, DaysSinceEpoch, PixelScaler
@@ -116,6 +118,22 @@ class Converter:
             container.add_node("Identity", [result], [output.full_name], name=name)
 
 
+def _write_joined(graph: Graph, x: str, model: Any) -> str:
+    def write(name: str, step: Any) -> Any:
+        return CONVERTERS[type(step)].write(graph, name, step)
+
+    def columns(pipeline: Any) -> Any:
+        return reduce(write, (step for _, step in pipeline.steps), x)
+
+    return graph("Concat", *map(columns, model.pipelines_), axis=1)
+
+
+def _check_joined(model: Any) -> None:
+    for pipeline in model.pipelines:
+        for _, step in pipeline.steps:
+            check_estimator(step)
+
+
 MAPS: dict[type, Converter] = {
     FourierFeatures: Converter(fourier.write_unweighted),
     PosteriorFourierFeatures: Converter(fourier.write_weighted),
@@ -130,6 +148,7 @@ MAPS: dict[type, Converter] = {
 }
 _linear = Converter(heads.write_linear_classifier, _classifier_types, parse=_parse_linear)
 CONVERTERS: dict[type, Converter] = MAPS | {
+    JoinedMaps: Converter(_write_joined, check=_check_joined),
     SimpleImputer: Converter(preparation.write_imputer, check=preparation.check_imputer),
     StandardScaler: Converter(preparation.write_scaler),
     MaxAbsScaler: Converter(preparation.write_scaler),
