@@ -37,8 +37,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     the scaling, then whether the metric helps, then the kernel and its bandwidth, each with the
     best penalty, the best few of them on more and more rows. Choices are made by the logistic
     loss of the margins; of those that differ by less than half a standard error the simplest is
-    taken, and at last one that is right more often by one and a half standard errors. The model is
-    then trained on all rows.
+    taken, and at last one that is right more often by one and a half standard errors. Where all
+    rows are landmarks the model may be the mean of two with different kernels or metrics, if that
+    is better. It is then trained on all rows.
 
     Parameters
     ----------
@@ -78,13 +79,15 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     ----------
     pipeline_ : Pipeline
         The model: steps ``prepare`` (where rows need it), ``scaling``, ``metric`` (where it
-        helps), ``map`` and ``head``.
+        helps), ``map`` and ``head``. For the mean of two models, ``map`` holds scaling, metric and
+        map of both.
     preparation_ : transformer or None
         What makes numbers of the rows; None where they are numbers without gaps.
     search_results_ : list of dict
         Everything that was tried: the setting, its score on held-out rows, the seconds.
     chosen_ : dict
-        The one of them that was chosen.
+        The one of them that was chosen; under ``"averaged_with"`` the setting of the second model,
+        or None.
     importances_ : ndarray of shape (n_columns,) or None
         How much the function learned with the metric changes along each scaled column; they sum
         to 1. None where no metric was looked for.

@@ -2,8 +2,9 @@
 
 Scalings of the columns are told apart with few rows and few features; the metric is learned once,
 for the best of them; then kernels are compared by exact kernel ridge regressions on more and more
-rows. Of few rows all are landmarks, and the best of these regressions is the model; of many the
-best few are compared at last with all rows and as many features as asked for.
+rows. Of few rows all are landmarks, and the best of these regressions is the model, or its mean
+with another one; of many the best few are compared at last with all rows and as many features as
+asked for.
 """
 
 from __future__ import annotations
