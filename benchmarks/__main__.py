@@ -1,8 +1,8 @@
 """``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them.
 
 ``python -m benchmarks models`` takes hours and options of its own: see :mod:`benchmarks.models`.
-So do ``python -m benchmarks gains`` and ``noise``: see :mod:`benchmarks.gains`
-and :mod:`benchmarks.noise`.
+So do ``python -m benchmarks advice``, ``gains`` and ``noise``: see :mod:`benchmarks.advice`,
+:mod:`benchmarks.gains` and :mod:`benchmarks.noise`.
 ``python -m benchmarks scale [ROWS ...]`` writes large files: see :mod:`benchmarks.scale`.
 ``python -m benchmarks fuzz [N]`` measures nothing: see :mod:`benchmarks.fuzz`.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable
+from importlib import import_module
 
 from benchmarks import (
     images,
@@ -47,30 +48,16 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
 }
 
 
+WITH_OPTIONS = ("advice", "gains", "models", "noise", "scale")  # which take long
+
+
 def main(names: list[str]) -> None:
     if names[:1] == ["fuzz"]:
         from benchmarks.fuzz import fuzz
 
         sys.exit(min(1, fuzz(names[1:])))
-    if names[:1] == ["models"]:
-        from benchmarks import models
-
-        models.main(names[1:])
-        return
-    if names[:1] == ["gains"]:
-        from benchmarks import gains
-
-        gains.main(names[1:])
-        return
-    if names[:1] == ["noise"]:
-        from benchmarks import noise
-
-        noise.main(names[1:])
-        return
-    if names[:1] == ["scale"]:
-        from benchmarks import scale
-
-        scale.main(names[1:])
+    if names and names[0] in WITH_OPTIONS:
+        import_module(f"benchmarks.{names[0]}").main(names[1:])
         return
     unknown = [name for name in names if name not in MEASUREMENTS]
     if unknown:

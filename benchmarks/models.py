@@ -179,7 +179,9 @@ def _describe(result: Result) -> str:
 
 def _setting(chosen: Mapping[str, Any]) -> str:
     names = ("scaling", "metric", "kernel", "bandwidth", "penalty")
-    return ", ".join(f"{name} {chosen[name]}" for name in names)
+    text = ", ".join(f"{name} {chosen[name]}" for name in names)
+    other = chosen["averaged_with"]
+    return text if other is None else f"{text}; and {other['kernel']}, metric {other['metric']}"
 
 
 def _print_table(found: Found, title: str, texts: Mapping[tuple[str, str], str]) -> None:

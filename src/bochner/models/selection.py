@@ -137,6 +137,8 @@ def learn_whole(method: Method, X: Any, problem: Problem) -> FittedModel:
     chosen = getattr(pipeline[-1], "chosen_", {})
     results = ("score", "seconds", "n_rows")
     settings = {name: value for name, value in chosen.items() if name not in results}
+    if other := settings.pop("averaged_with", None):  # one word is enough for a table
+        settings["averaged_with"] = other["kernel"]
     seconds = time.perf_counter() - start
     return FittedModel(None, pipeline, _as_they_are, seconds, settings, chosen.get("score", 0.0))
 

@@ -237,7 +237,7 @@ class Tuner:
         """The best one with all rows, or its mean with another: a factor of them takes long."""
         other = self._partner(best, first)
         (best,) = self._on_more([best], self.judge.n_rows)
-        if other is None:
+        if other is None or not self._in_time():
             return best
         (other,) = self._on_more([other], self.judge.n_rows)
         both = self.judge.noted(self._mean(best, other))
