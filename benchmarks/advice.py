@@ -36,9 +36,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks advice")
     parser.add_argument("--tables", default=",".join(NAMES), help="names, with commas")
     parser.add_argument("--rows", type=int, default=8000, help="of each, at most")
-    parser.add_argument(
-        "--splits", type=int, default=3, help="to recommend by; as many others"
-    )
+    parser.add_argument("--splits", type=int, default=3, help="to recommend by; as many others")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     given = parser.parse_args(arguments)
     heading("what compare recommends, on other splits; difference from the best line there")
@@ -69,7 +67,7 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
         scores.setdefault(line_of(result.cell), []).append(setup.measure.factor * result.score)
     recommended = next(k for k in scores if k[:2] == (found["method"], found["width"]))
     best = max(scores, key=lambda line: float(np.mean(scores[line])))
-    apart = np.subtract(scores[recommended], scores[best])
+    apart = [a - b for a, b in zip(scores[recommended], scores[best], strict=True)]
     digits = ".2f" if setup.measure.classes else ".4f"
     texts = (_text(line, scores[line], digits) for line in (recommended, best))
     return [*texts, format_mean(*mean_and_error(apart), digits), f"{seconds:.0f}"]

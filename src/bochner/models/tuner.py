@@ -220,9 +220,9 @@ class Tuner:
         """Exact methods on more and more rows, of which fewer and fewer go on; the best first."""
         few = self._few_rows
         found = self._by_family(by_mode, None, few)
-        # the metric was judged with another kernel: the best one, and the one that looks at
-        # columns, are tried with another mode as well
-        again = [found[0], *(one for one in found[1:] if one.setting.family.by_columns)]
+        # the metric was judged with another kernel: the best one of each kind is tried with
+        # another mode as well
+        again = [one for one in found if one is _first_of_kind(one, found)]
         for one in again:
             for other in self._next_mode(one.setting, by_mode):
                 if self._in_time():
@@ -241,7 +241,7 @@ class Tuner:
             return best
         (other,) = self._on_more([other], self.judge.n_rows)
         both = self.judge.noted(self._mean(best, other))
-        return both if both.loss < best.loss else best
+        return both if self._is_worth_it(both, best) else best
 
     def _partner(self, best: Tried, first: Sequence[Tried]) -> Tried | None:
         """What makes a better mean with the best one, of all kernels at `first`.
@@ -256,8 +256,15 @@ class Tuner:
         other = min(others, key=lambda one: self._mean(own, one).loss)
         penalties = self._weaker(other.setting, best.n_rows)
         other = self.judge.judge(other.setting, best.n_rows, penalties)
-        errors = _AVERAGE if best.n_rows < self.judge.n_rows else 0.0
-        return other if clearly_worse(best, self._mean(best, other), errors) else None
+        return other if self._is_worth_it(self._mean(best, other), best) else None
+
+    def _is_worth_it(self, both: Tried, best: Tried) -> bool:
+        return clearly_worse(best, both, _AVERAGE if self._takes_long else 0.0)
+
+    @property
+    def _takes_long(self) -> bool:
+        """Whether a factor of all rows is more than those that kernels are compared with."""
+        return self.judge.n_rows > _SECOND_ROWS
 
     def _mean(self, one: Tried, other: Tried) -> Tried:
         return mean_of(one, other, self.judge.held, self.task)
@@ -351,3 +358,8 @@ class Tuner:
 def _kind(one: Tried) -> tuple[str, str | None]:
     """What distinguishes those that are compared with few rows."""
     return one.setting.family.kernel, one.setting.metric
+
+
+def _first_of_kind(one: Tried, found: Sequence[Tried]) -> Tried:
+    """The best that looks at columns one by one, or at distances, as `one` does; in order."""
+    return next(f for f in found if f.setting.family.by_columns == one.setting.family.by_columns)
