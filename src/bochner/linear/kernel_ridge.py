@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
@@ -111,44 +111,59 @@ class KernelEquations:
         return kernel.settled(alpha, self.targets, self.weights, overwrite=last, checked=single)
 
 
-@dataclass(frozen=True)
-class CentredKernel:
-    """Values of the kernel of centred features between rows, and a constant.
+class Means(NamedTuple):
+    """What is taken from a kernel to centre its features, and a constant that is added.
 
-    Coefficients that sum to zero do not see it; without one the matrix of centred features is
-    singular.
-
-    Attributes
-    ----------
-    values : array of shape (n, n)
-        The kernel less its means.
-    means : array of shape (n,)
-        Of the rows of the kernel.
-    offset : array of shape ()
-        What was added.
+    Coefficients that sum to zero do not see the constant; without one the matrix of centred
+    features would be singular.
     """
 
-    values: Any
-    means: Any
+    n_averaged: int  # rows that the means are of, the first ones
+    by_row: Any  # of shape (n,)
     offset: Any
+
+    @classmethod
+    def of(cls, kernel: Any) -> Means:
+        """Those of a kernel matrix, over all of its rows."""
+        xp, n = namespace(kernel), kernel.shape[0]
+        by_row = xp.mean(kernel, axis=1)
+        mean = xp.mean(by_row)
+        size = xp.mean(xp.linalg.diagonal(kernel)) - mean
+        return cls(n, by_row, mean + size * n**-0.5)
+
+    def with_rows(self, kernel: Any) -> Means:
+        """Those of more rows, from their values with the ones so far."""
+        xp = namespace(kernel)
+        new = xp.mean(kernel[:, : self.n_averaged], axis=1)
+        return self._replace(by_row=xp.concat([self.by_row, new]))
+
+    def taken_from(self, kernel: Any) -> Any:
+        """The kernel between the last rows and all, centred in its place."""
+        kernel -= self.by_row[-kernel.shape[0] :, None]
+        kernel -= self.by_row - self.offset
+        return kernel
+
+
+@dataclass(frozen=True)
+class CentredKernel:
+    """Values of the kernel of centred features between rows."""
+
+    values: Any
+    means: Means
 
     @classmethod
     def of(cls, kernel: Any) -> CentredKernel:
         """Those of a kernel matrix, in its place."""
-        xp = namespace(kernel)
-        means = xp.mean(kernel, axis=1)
-        mean = xp.mean(means)
-        size = xp.mean(xp.linalg.diagonal(kernel)) - mean
-        offset = mean + size * kernel.shape[0] ** -0.5
-        kernel -= means[:, None]
-        kernel -= means - offset
-        return cls(kernel, means, offset)
+        means = Means.of(kernel)
+        return cls(means.taken_from(kernel), means)
 
     def settled(
         self, alpha: float, targets: Any, weights: Any, *, overwrite: bool, checked: bool
     ) -> FactorisedKernel:
-        """The equations of a penalty. If they are `checked`, a LinAlgError where rounding drowns
-        it; else the penalty is raised."""
+        """The equations of a penalty.
+
+        Where rounding drowns it: a LinAlgError if they are `checked`, otherwise a larger one.
+        """
         K, roots = self.values, _roots(weights, self.values)
         xp = namespace(K)
         if weights is not None:
@@ -163,8 +178,7 @@ class CentredKernel:
             epsilon = machine_epsilon(K.dtype, xp)
             shift, factor = factor_ridge(K, alpha, epsilon, overwrite=overwrite)
         targets = convert(targets, K, wide_dtype(K))
-        centring = K.shape[0], self.means, self.offset
-        return FactorisedKernel(alpha, shift, factor, targets, roots, small, centring)
+        return FactorisedKernel(alpha, shift, factor, targets, roots, small, self.means)
 
 
 @dataclass(frozen=True)
@@ -177,7 +191,7 @@ class FactorisedKernel:
     targets: Any
     roots: Any
     small: float | None  # pivots that the dtype does not bear; None: it is the widest
-    centring: tuple[int, Any, Any]  # how many rows were averaged, means, offset
+    means: Means
 
     @property
     def n_features(self) -> int:
@@ -207,7 +221,7 @@ class FactorisedKernel:
         values, ones = solved[:, :-1], solved[:, -1:]
         intercepts = xp.sum(values, axis=0) / xp.sum(ones)
         coefficients = values - ones * intercepts
-        means = cast(self.centring[1], right.dtype)
+        means = cast(self.means.by_row, right.dtype)
         return coefficients, intercepts + centre - means @ coefficients
 
     def with_rows(self, kernel: Any, targets: Any, weights: Any = None) -> FactorisedKernel:
@@ -222,11 +236,8 @@ class FactorisedKernel:
             Of the new rows.
         """
         xp, p = namespace(kernel), kernel.shape[0]
-        n_averaged, means, offset = self.centring
-        new = xp.mean(kernel[:, :n_averaged], axis=1)
-        means = xp.concat([means, new])
-        kernel -= new[:, None]
-        kernel -= means - offset
+        means = self.means.with_rows(kernel)
+        kernel = means.taken_from(kernel)
         roots = xp.concat([self.roots, _roots(weights, kernel)], axis=0)
         if not bool(xp.all(roots == 1)):  # a copy of many numbers
             narrow = cast(roots, kernel.dtype)
@@ -234,8 +245,7 @@ class FactorisedKernel:
         corner = kernel[:, -p:] + self.shift * identity(p, kernel, kernel.dtype)
         factor = ExtendedFactor(self.factor, kernel[:, :-p].T, corner)
         both = xp.concat([self.targets, convert(targets, self.targets)], axis=0)
-        centring = n_averaged, means, offset
-        return replace(self, factor=factor, targets=both, roots=roots, centring=centring)
+        return replace(self, factor=factor, targets=both, roots=roots, means=means)
 
     def with_targets(self, scale: Any, shift: Any) -> FactorisedKernel:
         """The same with the targets ``scale * y + shift``, column by column."""
