@@ -15,3 +15,13 @@ def ridge_of_least_criterion(X, Y, weights=None):
         criteria[penalty] = ((B - hat @ B) ** 2).sum() / (n - 1 - np.trace(hat)) ** 2
     best = Ridge(alpha=min(criteria, key=criteria.get), solver="cholesky")
     return best.fit(X, Y, sample_weight=weights)
+
+
+def kernel_ridge(K, Y, weights, alpha):
+    """Coefficients and intercepts of kernel ridge regression, for positive weights or None."""
+    n = len(K)
+    inverse = np.ones(n) if weights is None else 1 / weights
+    ones = np.ones((n, 1))
+    whole = np.block([[K + alpha * np.diag(inverse), ones], [ones.T, np.zeros((1, 1))]])
+    solution = np.linalg.solve(whole, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return solution[:-1], solution[-1]

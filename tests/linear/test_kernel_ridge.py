@@ -8,6 +8,7 @@ from bochner import FourierFeatures, NystroemFeatures
 from bochner.kernels import Exponential, Gaussian
 from bochner.linear.kernel_ridge import KernelEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
+from tests.linear.naive import kernel_ridge
 from tests.places import PLACES, on_host
 
 
@@ -20,16 +21,6 @@ def table(seed=0, n=40):
 def equations_of(K, Y, weights=None, put=np.array):
     """Equations of a kernel matrix; `put` makes an array of its own."""
     return KernelEquations(lambda single: put(K.astype("f4" if single else "f8")), Y, weights)
-
-
-def solved(K, Y, weights, alpha):
-    """The equations of the module as they stand there, for positive weights."""
-    n = len(K)
-    inverse = np.ones(n) if weights is None else 1 / weights
-    ones = np.ones((n, 1))
-    whole = np.block([[K + alpha * np.diag(inverse), ones], [ones.T, np.zeros((1, 1))]])
-    solution = np.linalg.solve(whole, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
-    return solution[:-1], solution[-1]
 
 
 @settings(max_examples=30, deadline=None)
@@ -56,10 +47,12 @@ def test_it_is_ridge_regression_on_features_of_the_kernel(seed, n, alpha, weight
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_they_are_solved(weighted):
+def test_they_are_kernel_ridge(weighted):
     X, Y, weights = table()
     K, w = Exponential(gamma=0.5)(X), weights if weighted else None
-    for ours, expected in zip(equations_of(K, Y, w).solve(0.3), solved(K, Y, w, 0.3), strict=True):
+    for ours, expected in zip(
+        equations_of(K, Y, w).solve(0.3), kernel_ridge(K, Y, w, 0.3), strict=True
+    ):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-10)
 
 
@@ -94,7 +87,7 @@ def test_more_rows(place, weighted):
 
     some = equations_of(K[first, first], Y[first], part(first), put).settled(0.1)
     a, b = some.with_rows(put(K[rest].copy()), Y[rest], part(rest)).solve()
-    expected = solved(K, Y, w, 0.1)
+    expected = kernel_ridge(K, Y, w, 0.1)
     np.testing.assert_allclose(on_host(a), expected[0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(on_host(b), expected[1], rtol=1e-9)
 
@@ -107,7 +100,7 @@ def test_of_a_map_that_expands_rows(place):
     kernel = Exponential(gamma=0.5)
     expansion = NystroemFeatures(kernel=kernel, landmarks="all", orthogonal=False).fit(put(X))
     a, b = ridge_equations(expansion, put(X), Y, weights).solve(0.1)
-    expected = solved(kernel(X), Y, weights, 0.1)
+    expected = kernel_ridge(kernel(X), Y, weights, 0.1)
     np.testing.assert_allclose(on_host(a), expected[0], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(on_host(b), expected[1], rtol=1e-9)
 
@@ -150,7 +143,7 @@ class TestSinglePrecision:
         equations = equations_of(K, Y, w, PLACES[place])
         assert str(equations.settled(alpha).dtype).endswith(dtype)
         last = equations.settled(alpha, last=True)
-        expected = solved(K, Y, w, alpha)
+        expected = kernel_ridge(K, Y, w, alpha)
         for found in (equations.solve(alpha), last.solve()):
             assert str(found[0].dtype).endswith("float64")
             assert self.error(kernel, X, found, expected) < 0.01
@@ -165,7 +158,7 @@ class TestSinglePrecision:
         K = Exponential(gamma=0.5)(X)
         settled = equations_of(K, Y).settled(1e-7)
         assert settled.dtype == np.float32
-        expected = solved(K, Y, None, 1e-7)
+        expected = kernel_ridge(K, Y, None, 1e-7)
         assert self.error(Exponential(gamma=0.5), X, settled.solve(), expected) < 0.01
 
     @pytest.mark.parametrize("kernel", [Gaussian(gamma=0.5), Exponential(gamma=0.5)])
@@ -178,7 +171,7 @@ class TestSinglePrecision:
         grown = some.settled(3e-3).with_rows(*rest)
         assert grown.dtype == np.float32
         assert grown.will_do
-        assert self.error(kernel, X, grown.solve(), solved(K, Y, w, 3e-3)) < 0.01
+        assert self.error(kernel, X, grown.solve(), kernel_ridge(K, Y, w, 3e-3)) < 0.01
 
     def test_more_rows_may_be_too_much_for_it(self):
         X, Y, _ = table(n=400)

@@ -43,14 +43,10 @@ class Distances:
     def kernel_rows(self, kernel: Any) -> Array:
         """The values of a kernel, in an array of their own: as of the engine."""
         form = form_of(kernel)
-        known = form is not None and (form.radial or form.is_of_sums)
-        if form is None or not known or not self._holds(kernel):
-            options: dict[str, Any] = {"n_threads": self.n_threads}
-            return np.asarray(kernel_rows(self.X, self.Z, kernel, **options))
+        holds = self.X.dtype == np.float64 or fits_in_single(kernel)
+        if form is None or not (form.is_of_one_distance and holds):
+            return np.asarray(kernel_rows(self.X, self.Z, kernel, n_threads=self.n_threads))
         return turned_into_values(self._distances(form), form, self.n_threads)
-
-    def _holds(self, kernel: Any) -> bool:
-        return self.X.dtype == np.float64 or fits_in_single(kernel)
 
     def _distances(self, form: Form) -> Array:
         if form.radial not in self._known:

@@ -25,9 +25,9 @@ class Form:
     outer: tuple[float, float]  # c, e: zero or less
 
     @property
-    def is_of_sums(self) -> bool:
-        """Whether it is a function of the sum of absolute differences."""
-        return not self.radial and not any(self.inner) and self.outer[1] == 0
+    def is_of_one_distance(self) -> bool:
+        """Whether it is a function of one number: a distance, or a sum of absolute differences."""
+        return self.radial or (not any(self.inner) and self.outer[1] == 0)
 
 
 def fits_in_single(kernel: Any) -> bool:
