@@ -92,6 +92,30 @@ def test_more_rows(place, weighted):
     np.testing.assert_allclose(on_host(b), expected[1], rtol=1e-9)
 
 
+@pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sums", [False, True])
+def test_slopes_are_differences_of_solutions(place, weighted, sums):
+    X, Y, weights = table()
+    weights = np.where(weights < 0.2, 0, weights) if weighted else None
+    put, alpha, step = PLACES[place], 0.1, 1e-4
+    if sums:
+        equations = NormalEquations.from_rows(put(X), Y, weights)
+    else:
+        equations = equations_of(Exponential(gamma=0.5)(X), Y, weights, put)
+
+    def solved(alpha):
+        return equations.settled(alpha).solve_with_slope(alpha)
+
+    solution, slopes = solved(alpha)
+    expected = equations.solve(alpha)
+    after, before = (solved(alpha * float(np.exp(sign * step)))[0] for sign in (1, -1))
+    for part in (0, 1):
+        difference = (on_host(after[part]) - on_host(before[part])) / (2 * step)
+        np.testing.assert_allclose(on_host(slopes[part]), difference, rtol=1e-5, atol=1e-8)
+        np.testing.assert_allclose(on_host(solution[part]), on_host(expected[part]), rtol=1e-12)
+
+
 @pytest.mark.parametrize("place", ["numpy", "csr", "torch", "strict"])
 def test_of_a_map_that_expands_rows(place):
     X, Y, weights = table()

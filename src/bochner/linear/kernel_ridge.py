@@ -215,15 +215,26 @@ class FactorisedKernel:
 
     def solve(self, alpha: float | None = None) -> Solution:
         """Coefficients of shape (n, k) and intercepts of shape (k,); `alpha` is known."""
-        xp, roots = namespace(self.targets), self.roots
-        centre = xp.mean(self.targets, axis=0)  # an offset would take float32's digits
-        right = xp.concat([roots * (self.targets - centre), roots], axis=1)
-        solved = roots * cast(self.factor.solve(cast(right, self.dtype)), right.dtype)
+        centre = namespace(self.targets).mean(self.targets, axis=0)
+        # an offset would take float32's digits
+        coefficients, intercepts = self._solve(self.roots * (self.targets - centre))
+        return coefficients, intercepts + centre
+
+    def solve_with_slope(self, alpha: float | None = None) -> tuple[Solution, Solution]:
+        """The solution, and its derivative with respect to the logarithm of the penalty."""
+        solution, xp = self.solve(), namespace(self.targets)
+        roots = xp.where(self.roots > 0, self.roots, xp.ones_like(self.roots))
+        return solution, self._solve(-self.shift * solution[0] / roots)
+
+    def _solve(self, right: Any) -> Solution:
+        """The solution with a right-hand side that is multiplied by the roots already."""
+        xp, roots = namespace(right), self.roots
+        both = xp.concat([right, roots], axis=1)
+        solved = roots * cast(self.factor.solve(cast(both, self.dtype)), right.dtype)
         values, ones = solved[:, :-1], solved[:, -1:]
         intercepts = xp.sum(values, axis=0) / xp.sum(ones)
         coefficients = values - ones * intercepts
-        means = cast(self.means.by_row, right.dtype)
-        return coefficients, intercepts + centre - means @ coefficients
+        return coefficients, intercepts - cast(self.means.by_row, right.dtype) @ coefficients
 
     def with_rows(self, kernel: Any, targets: Any, weights: Any = None) -> FactorisedKernel:
         """The equations of more rows, in a fraction of the time of new ones.

@@ -200,6 +200,13 @@ class NormalEquations:
             factor_ridge(self.gram, alpha, self.epsilon)[1].solve(self.moments)
         )
 
+    def solve_with_slope(self, alpha: float) -> tuple[Solution, Solution]:
+        """The solution, and its derivative with respect to the logarithm of the penalty."""
+        shift, factor = factor_ridge(self.gram, alpha, self.epsilon)
+        coefficients = factor.solve(self.moments)
+        slope = -shift * factor.solve(coefficients)
+        return self._with_intercepts(coefficients), (slope, -self.means @ slope)
+
     def path(self, alphas: Sequence[float]) -> Iterator[Solution]:
         """Solutions for several penalties, in their order, from one factorisation."""
         if len(alphas) < _ONE_FACTORISATION:

@@ -19,3 +19,22 @@ def search_along(values: Sequence[float], start: float, judge: Callable[[float],
         if here != begun:
             break
     return values[here]
+
+
+def search_by_slope(
+    values: Sequence[float], start: float, judge: Callable[[float], tuple[float, float]]
+) -> float:
+    """As :func:`search_along`, where `judge` gives a slope beside the score.
+
+    A positive slope says that the score grows along the list: nothing is looked at on the other
+    side, nor beyond a value whose slope points back.
+    """
+    here = list(values).index(start)
+    best, slope = judge(values[here])
+    step = 1 if slope > 0 else -1
+    while 0 <= here + step < len(values) and slope * step > 0:
+        score, slope = judge(values[here + step])
+        if not score > best:
+            break
+        here, best = here + step, score
+    return values[here]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from bochner import engine
 from bochner.engine.places import cast, convert, namespace, to_numpy, wide_dtype
-from bochner.linear.normal_equations import NormalEquations
-from bochner.linear.search import search_along
+from bochner.linear.normal_equations import NormalEquations, Solution
+from bochner.linear.search import search_by_slope
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
 _MOST_FUNCTIONS = 16  # gradients of more are those of as many random combinations
@@ -79,12 +79,13 @@ def fit_predictor(
     features = engine.features(held.X, W, **options)  # of few rows
     found: dict[float, tuple[Any, float, float, Float]] = {}
 
-    def judge(penalty: float) -> float:
-        coefficients, intercepts = equations.solve(penalty * equations.weight)
-        found[penalty] = coefficients, *_judge(held, features, coefficients, intercepts)
-        return -found[penalty][1]
+    def judge(penalty: float) -> tuple[float, float]:
+        solution, slopes = equations.solve_with_slope(penalty * equations.weight)
+        found[penalty] = solution[0], *_judge(held, features, solution)
+        # penalties become weaker along the list
+        return -found[penalty][1], _error_slope(held, features, solution, slopes)
 
-    penalty = search_along(PENALTIES, start, judge)
+    penalty = search_by_slope(PENALTIES, start, judge)
     coefficients, error, score, losses = found[penalty]
     return Predictor(W, _complex(coefficients), penalty, error, score, losses)
 
@@ -108,12 +109,20 @@ def _complex(coefficients: Any) -> NDArray[np.complex128]:
     return np.asarray((both[:N] + 1j * both[N:]) * N**-0.5)
 
 
-def _judge(
-    held: Rows, features: Any, coefficients: Any, intercepts: Any
-) -> tuple[float, float, Float]:
+def _values(features: Any, solution: Solution) -> Any:
+    coefficients, intercepts = solution
+    return cast(features, wide_dtype(features)) @ coefficients + intercepts
+
+
+def _error_slope(held: Rows, features: Any, solution: Solution, slopes: Solution) -> float:
+    """How fast the squared error grows where the solution changes by `slopes`."""
+    values, changes = (_values(features, each) for each in (solution, slopes))
+    return float(namespace(values).mean((values - convert(held.columns, values)) * changes))
+
+
+def _judge(held: Rows, features: Any, solution: Solution) -> tuple[float, float, Float]:
     """Relative squared error, score, and squared errors on held-out rows."""
-    xp = namespace(features)
-    values = cast(features, wide_dtype(features)) @ coefficients + intercepts
+    xp, values = namespace(features), _values(features, solution)
     targets = convert(held.columns, values)
     losses = to_numpy(xp.mean((values - targets) ** 2, axis=1))
     error = float(losses.mean()) / held.spread if held.spread else 1.0

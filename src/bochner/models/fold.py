@@ -73,10 +73,18 @@ class Candidate:
             self._settled = penalty, self.equations.settled(alpha, last=last)
         return self._settled[1]
 
-    def decide(self, penalty: float, *, last: bool) -> Any:
-        """Values for the held-out rows, on the host; with `last` there is no other penalty."""
-        settled = self.settled(penalty, last=last)
-        coefficients, intercepts = settled.solve(penalty * self.equations.weight)
+    def decide(self, penalty: float, *, last: bool) -> tuple[Any, Any]:
+        """Values for the held-out rows and their derivatives with respect to the logarithm of the
+        penalty, on the host; with `last` there is no other penalty, and derivatives are zero."""
+        settled, alpha = self.settled(penalty, last=last), penalty * self.equations.weight
+        if last:
+            values = self._values(settled, settled.solve(alpha))
+            return values, np.zeros_like(values)
+        values, slopes = settled.solve_with_slope(alpha)
+        return self._values(settled, values), self._values(settled, slopes)
+
+    def _values(self, settled: Any, solution: Any) -> Any:
+        coefficients, intercepts = solution
         held = self._held_features(settled)
         values = cast(held @ cast(coefficients, held.dtype), intercepts.dtype)
         return to_numpy(values + intercepts)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from bochner.linear.kernel_ridge import RidgeEquations
-from bochner.linear.search import search_along
+from bochner.linear.search import search_along, search_by_slope
 from bochner.metric.gradient_metric import Mode
 from bochner.models.fold import Candidate, Fold
 from bochner.models.hinge import try_hinge
@@ -28,6 +28,7 @@ from bochner.models.settings import (
     Setting,
     Space,
     Tried,
+    loss_slope,
     losses_of,
 )
 
@@ -111,10 +112,11 @@ class Judge:
             choices = (start,)
         candidates = [fold.candidate(setting, n_rows) for fold in self.folds]
         found: dict[float, Tried] = {}
+        last = len(choices) == 1
 
-        def judge(penalty: float) -> float:
-            last = len(choices) == 1
-            decisions = np.concatenate([one.decide(penalty, last=last) for one in candidates])
+        def judge(penalty: float) -> tuple[float, float]:
+            pairs = [one.decide(penalty, last=last) for one in candidates]
+            decisions, slopes = map(np.concatenate, zip(*pairs, strict=True))
             found[penalty] = Tried(
                 replace(setting, penalty=penalty),
                 *losses_of(decisions, self.held, self.task),
@@ -123,9 +125,10 @@ class Judge:
                 n_rows,
                 time.perf_counter() - begun,
             )
-            return -found[penalty].loss
+            # penalties become weaker along the list
+            return -found[penalty].loss, loss_slope(decisions, slopes, self.held, self.task)
 
-        penalty = search_along(choices, start, judge)
+        penalty = search_by_slope(choices, start, judge)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
         if setting.width in self.kept_widths and n_rows == self.n_rows and len(candidates) == 1:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bochner.engine.pairs.distances import Distances
 from bochner.fourier.bandwidth import median_distance
@@ -159,15 +160,31 @@ def losses_of(
         whole = float(np.average(spread, weights=weights))
         error = float(np.average(losses, weights=weights))
         return 1 - error / whole if whole else 0.0, losses, None
-    if targets.shape[1] == 1:
-        margins = (decisions * targets)[:, 0]
-    else:
-        own = targets > 0
-        others = np.where(own, -np.inf, decisions).max(axis=1)
-        margins = 0.5 * (decisions[own] - others)
+    margins = _margins(decisions, targets, decisions)
     wrong = margins <= 0
     score = 1 - float(np.average(wrong, weights=weights))
     return score, np.logaddexp(0, -_SLOPE * margins), wrong
+
+
+def loss_slope(decisions: Float, slopes: Float, held: Labelled, task: Task) -> float:
+    """How fast the mean loss grows where decisions change by `slopes`."""
+    if task == "regression":
+        changes = 2 * ((decisions - held.columns) * slopes).mean(axis=1)
+    else:
+        margins = _margins(decisions, held.columns, decisions)
+        share = expit(-_SLOPE * margins)
+        changes = -_SLOPE * share * _margins(slopes, held.columns, decisions)
+    return float(np.average(changes, weights=held.weights))
+
+
+def _margins(values: Float, targets: Float, decisions: Float) -> Float:
+    """Of its own class over the other one, or the best other one by `decisions`."""
+    if targets.shape[1] == 1:
+        result: Float = (values * targets)[:, 0]
+        return result
+    own = targets > 0
+    other = np.where(own, -np.inf, decisions).argmax(axis=1)
+    return 0.5 * (values[own] - np.take_along_axis(values, other[:, None], axis=1)[:, 0])
 
 
 def mean_of(one: Tried, other: Tried, held: Labelled, task: Task) -> Tried:
