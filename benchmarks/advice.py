@@ -19,7 +19,8 @@ from benchmarks.harness import heading, row
 from benchmarks.tables import TABLES
 from bochner.compare.document import make_document
 from bochner.compare.measure import Measurer
-from bochner.compare.plan import Setup, line_of, plan_cells, worth_measuring
+from bochner.compare.plan import Setup, line_of, plan_cells
+from bochner.compare.race import worth_measuring
 from bochner.data.tables import Table
 from bochner.linear.scoring import choose_measure
 from bochner.models.methods import METHODS

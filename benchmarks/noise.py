@@ -17,7 +17,8 @@ import numpy as np
 from benchmarks.models import last_commit
 from bochner.compare.document import make_document
 from bochner.compare.measure import Measurer
-from bochner.compare.plan import Setup, plan_cells, worth_measuring
+from bochner.compare.plan import Setup, plan_cells
+from bochner.compare.race import worth_measuring
 from bochner.data.tables import Table
 from bochner.linear.scoring import choose_measure
 from bochner.models.methods import METHODS

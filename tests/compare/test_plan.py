@@ -8,16 +8,14 @@ from scipy import sparse
 
 from bochner.compare.plan import (
     Setup,
-    far_behind,
     fingerprint,
     line_name,
     plan_cells,
-    worth_measuring,
 )
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
 from bochner.models import methods
-from tests.compare.cells import EXACT, FOR_CLASSES, WIDTHLESS, result
+from tests.compare.cells import EXACT, FOR_CLASSES, WIDTHLESS
 
 
 def test_plan(wine):
@@ -121,17 +119,3 @@ def test_constants_agree_with_the_maps():
     from bochner import PosteriorFourierFeatures
 
     assert PosteriorFourierFeatures().n_candidates == methods.N_CANDIDATES
-
-
-def test_what_is_far_behind_needs_no_other_split():
-    def measured(method, score, seed=0, noise=0.01):
-        one = result(method, 8, seed, score)
-        return dataclasses.replace(one, details=one.details | {"noise": noise})
-
-    results = [measured("Nystroem", 0.9), measured("RBFSampler", 0.88), measured("linear", 0.87)]
-    assert far_behind(results) == {("linear", 8, None)}  # by 2.1 standard errors, not by 1.4
-    assert far_behind([measured("Nystroem", 0.9, seed=1)]) == set()
-    assert far_behind([result("Nystroem", 8, 0, 0.9), result("linear", 8, 0, 0.1)]) == set()
-    cells = [one.cell for one in results]
-    later = [dataclasses.replace(each, seed=1) for each in cells]
-    assert worth_measuring([*cells, *later], results) == [*cells, *later[:2]]

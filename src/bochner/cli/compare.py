@@ -146,7 +146,7 @@ def _measure(
     """Measure what is not on file, under a bar that shows how far it is."""
     from bochner.compare.document import wider_cells
     from bochner.compare.measure import Measurer
-    from bochner.compare.plan import worth_measuring
+    from bochner.compare.race import worth_measuring
     from bochner.records.cells import Cell, Result
     from bochner.records.run import Run, default_jobs
 

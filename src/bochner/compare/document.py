@@ -13,7 +13,8 @@ import numpy as np
 
 from bochner.compare.advice import counting_rows, guess_score, recommend, still_rising
 from bochner.compare.guarantees import balanced_error, error_rate
-from bochner.compare.plan import METRIC, Setup, far_behind, line_name, line_of, plan_cells
+from bochner.compare.plan import METRIC, Setup, line_name, line_of, plan_cells
+from bochner.compare.race import far_behind
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
 from bochner.records.cells import Cell, Result

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bochner.compare.guarantees import Evidence, NoGuarantee, guarantee_of
 from bochner.compare.pictures import draw_cell
 from bochner.compare.plan import METRIC, Setup, split_rows
+from bochner.compare.race import BY_ROW, written
 from bochner.data.tables import take_rows
 from bochner.engine import features, fourier_sums, kernel_rows
 from bochner.kernels import Gaussian
@@ -121,10 +122,10 @@ class Measurer:
             "chosen": model.settings,
             "n_test": len(split.y_test),
             "guarantee": None,
-            "noise": self.setup.measure.noise(split.y_test, predictions),
             **_count_errors(self.setup, split.y_test, predictions),
         }
         if cell.seed == 0:
+            details[BY_ROW] = written(self.setup.measure.by_row(split.y_test, predictions))
             details |= self._guarantee(cell, model, split)
             details |= draw_cell(self.setup, cell, model, split)
             if model.metric.fitted is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +17,13 @@ from bochner.data.tables import Table
 from bochner.linear.scoring import Measure
 from bochner.linear.splits import hold_out
 from bochner.models.methods import METHODS, Rows, find_method
-from bochner.records.cells import Cell, Result
+from bochner.records.cells import Cell
 
 METRIC = "metric"  # the setting of a cell that has one: its mode
 TEST = 0.25  # of the rows
-FAR_BEHIND = 2.0  # standard errors of a difference, as if of different rows
-_VERSION = 6  # of what a cell means: a change makes those on file stale
+_VERSION = 7  # of what a cell means: a change makes those on file stale
 
-_Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
+Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
 
 
 @dataclass(frozen=True)
@@ -94,42 +92,18 @@ def _takes_metric(method: str) -> bool:
     return not METHODS[method].images and METHODS[method].whole is None
 
 
-def far_behind(results: Sequence[Result]) -> set[_Line]:
-    """Lines that need no other split: on the first the best is ahead by far more than the noise.
-
-    That is two standard errors of a difference on different test rows; on the same rows, where
-    lines err together, it is more of them. Empty unless the best is known.
-    """
-    first = [one for one in results if one.cell.seed == 0]
-    if not first:
-        return set()
-    best = max(first, key=lambda one: one.score)
-
-    def is_far(one: Result) -> bool:
-        noise = math.hypot(*(float(each.details.get("noise", math.inf)) for each in (one, best)))
-        return best.score - one.score > FAR_BEHIND * noise
-
-    return {line_of(one.cell) for one in first if is_far(one)}
-
-
-def worth_measuring(cells: Sequence[Cell], results: Sequence[Result]) -> list[Cell]:
-    """Cells of the first split, and of the lines that are not :func:`far_behind` on it."""
-    far = far_behind(results)
-    return [cell for cell in cells if cell.seed == 0 or line_of(cell) not in far]
-
-
-def line_of(cell: Cell) -> _Line:
+def line_of(cell: Cell) -> Line:
     """Method, width and metric of a cell: what splits are averaged of."""
     return cell.method, cell.width, cell.setting(METRIC)
 
 
-def _narrowest_first(lines: Sequence[_Line]) -> list[_Line]:
+def _narrowest_first(lines: Sequence[Line]) -> list[Line]:
     """First every method at its smallest width, then at its next; the cheapest first."""
     widths: dict[str, set[int]] = {}
     for method, width, _ in lines:
         widths.setdefault(method, set()).add(width or 0)
 
-    def turn(line: _Line) -> tuple[int, bool, int]:
+    def turn(line: Line) -> tuple[int, bool, int]:
         method, width, mode = line
         narrower = sorted(widths[method]).index(width or 0)
         return narrower, mode is not None, METHODS[method].cost

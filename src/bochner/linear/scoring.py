@@ -34,21 +34,18 @@ class Measure:
         """What a score is multiplied with to be shown."""
         return 100.0 if self.unit == "%" else 1.0
 
-    def noise(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
-        """The standard error of the score of these rows, as a sample of all rows."""
+    def by_row(self, y: NDArray[Any], predictions: NDArray[Any]) -> NDArray[np.float64]:
+        """What each row contributes to the score, which is the mean of these numbers."""
         if not self.classes:
-            errors, distances = (y - predictions) ** 2, (y - y.mean()) ** 2
-            spread = float(distances.mean())
-            if spread == 0:
-                return float("inf")
-            # of the ratio of two means
-            rest = errors - errors.mean() / spread * distances
-            return float(rest.std() / len(y) ** 0.5 / spread)
-        right = (predictions == y).astype(np.float64)
-        parts = [right[y == label] for label in np.unique(y)] if self.balanced else [right]
-        shares = [(part.sum() + 1) / (len(part) + 2) for part in parts]
-        each = [p * (1 - p) / len(part) for p, part in zip(shares, parts, strict=True)]
-        return float(np.sqrt(np.sum(each)) / len(parts))
+            spread = float(np.mean((y - y.mean()) ** 2))
+            # without any spread there is no score, and nothing to tell predictions apart
+            return 1 - (y - predictions) ** 2 / spread if spread else np.zeros(len(y))
+        right = np.asarray(predictions == y, dtype=np.float64)
+        if not self.balanced:
+            return right
+        _, position, counts = np.unique(y, return_inverse=True, return_counts=True)
+        shares: NDArray[np.float64] = right * (len(y) / len(counts) / counts)[position]
+        return shares
 
     def judge(
         self,
