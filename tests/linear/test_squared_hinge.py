@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from bochner.linear import solve_squared_hinge, squared_hinge_path
+from bochner.linear.design import Design
+from bochner.linear.directions import solver
 from tests.places import PLACES, on_host
 
 METHODS = ["dense", "conjugate"]
@@ -361,3 +363,29 @@ def test_messages_name_the_parameter(rng):
     start = solve_squared_hinge(features, signs, 1.0)
     with pytest.raises(ValueError, match=r"start has 6 features and 1 columns"):
         solve_squared_hinge(features[:, :3], signs, 1.0, start=start)
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch"])
+def test_a_feature_that_outweighs_the_others(place, rng):
+    """As a constant does: of the others single precision leaves few digits."""
+    Z = rng.normal(size=(20000, 200))
+    features = ((1 + 1e-3 * Z) * Z.shape[1] ** -0.5).astype(np.float32)
+    signs = np.where(Z[:, :2] + 0.3 * rng.normal(size=(20000, 2)) > 0, 1.0, -1.0)
+    put = PLACES[place]
+    solution = solve_squared_hinge(put(features), put(signs), 250.0, tol=1e-4, method="conjugate")
+    assert solution.optimality < 1e-4
+    assert np.mean(on_host(solution.margins) > 0) > 0.88
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch"])
+def test_rounding_that_leaves_a_gram_matrix_indefinite(place, rng):
+    Q = np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    features = PLACES[place](rng.normal(size=(50, 30)).astype(np.float32))
+    design = Design(features, None, False)
+    values = np.r_[1e7, -30.0, np.ones(28)]  # a relative error of 3e-6
+    gram = PLACES[place](Q @ np.diag(values) @ Q.T)
+    solve = solver(design, gram, 0 * gram, watched=True)
+    b = rng.normal(size=(30, 1))
+    direction = on_host(solve(PLACES[place](b)))
+    assert np.isfinite(direction).all()
+    assert np.sum(b * direction) > 0

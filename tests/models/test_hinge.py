@@ -107,3 +107,16 @@ def test_a_part_of_the_rows_decides_with_as_many_for_each_feature(rows, monkeypa
     assert narrow["penalty"] == wide["penalty"]
     assert model.chosen_ == wide
     assert model.pipeline_["map"].n_components == 100
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_a_part_of_the_rows_understates_it(part, rows, monkeypatch):
+    """There it must not be clearly worse; elsewhere it must be clearly better."""
+    X, y, *_ = rows
+    monkeypatch.setattr(limits, "EXACT_ROWS", 100)
+    if part:
+        monkeypatch.setattr(limits, "SEARCH_ROWS", 300)
+    never = lambda *a, **k: False  # noqa: E731
+    monkeypatch.setattr("bochner.models.tuner.clearly_worse", never)
+    chosen = KernelClassifier(100, **GIVEN).fit(X, y).chosen_["loss"]
+    assert chosen == ("squared_hinge" if part else "squared_error")

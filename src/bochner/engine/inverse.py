@@ -41,13 +41,17 @@ def inverse(H: Any) -> Callable[[Any], Any]:
     return lambda B: xp.linalg.solve(H, B)
 
 
-def explicit_inverse(H: Any) -> Any:
-    """The inverse of a positive definite matrix on a device, which many products share."""
+def inverse_or_none(H: Any) -> Callable[[Any], Any] | None:
+    """:func:`inverse`, or None of a matrix that is not positive definite: the host waits."""
     if is_torch(H):
         import torch
 
-        return torch.cholesky_inverse(cholesky(H))
-    return namespace(H).linalg.inv(H)
+        factor, failed = torch.linalg.cholesky_ex(H)
+        return None if bool(failed) else lambda B: torch.cholesky_solve(B, factor)
+    try:
+        return inverse(H)
+    except linalg.LinAlgError:
+        return None
 
 
 def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from bochner.engine.inverse import explicit_inverse, inverse
+from bochner.engine.inverse import inverse, inverse_or_none
 from bochner.engine.places import cast, identity, zeros
 from bochner.engine.threads import default_threads, ordered_map
 from bochner.linear.design import Design, column_sums, dot, norm, ratio
@@ -28,6 +28,7 @@ Method = Literal["auto", "dense", "conjugate"]
 _CONJUGATE_STEPS = 12  # per Newton step, when the host must not look
 _MOST_CONJUGATE_STEPS = 60  # per Newton step, when it may
 _LOOK_EACH = 4  # of these steps, on a device: looking waits for it
+_JITTERS = (1.0, 10.0, 100.0, 1e4)  # times the rounding of a Gram matrix
 _SAME_LEVEL = 1.5  # by which weights of the Gram matrix may differ from those it was factorised at
 _DENSE_MEMORY = 2**30  # bytes of Gram matrices
 
@@ -145,16 +146,15 @@ class DenseDevice:
     def __call__(
         self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
     ) -> Any:
-        design, xp = self.design, self.design.xp
+        design = self.design
         if self._penalised is None or self._penalised[0] is not C:
             self._penalised = C, penalty_of(design, C) * self._identity
         rows = []
         for index in range(len(columns)):
             gram = 2 * C * design.gram(factors=cast(active[index, :], design.features.dtype))
-            rounding = design.epsilon * xp.linalg.trace(gram)
-            H = gram + self._penalised[1] + rounding * self._identity
-            rows.append(-inverse(H)(gradient[index, :][:, None])[:, 0])
-        return xp.stack(rows)
+            solve = solver(design, gram, self._penalised[1], watched=enough is not None)
+            rows.append(-solve(gradient[index, :][:, None])[:, 0])
+        return design.xp.stack(rows)
 
 
 class Conjugate:
@@ -208,27 +208,25 @@ class Conjugate:
         # the share of the rows that is active, on average over the columns
         level = 2 * C * xp.sum(cast(xp.mean(weights, axis=0), design.wide)) / total
         if not watched:
-            return self._solver(level, penalty)
+            return self._of_rows(level, penalty, watched)
         now = float(level)
         if self._factorised is not None:
             before, solve = self._factorised
             if before / _SAME_LEVEL <= now <= before * _SAME_LEVEL:
                 return solve
-        solve = self._solver(level, penalty)
+        solve = self._of_rows(level, penalty, watched)
         self._factorised = now, solve
         return solve
 
-    def _solver(self, level: Any, penalty: Any) -> Callable[[Any], Any]:
+    def _of_rows(self, level: Any, penalty: Any, watched: bool) -> Callable[[Any], Any]:
         """From rows `R` to those of ``(level Gram + penalty)^-1`` times them."""
         design = self.design
-        gram = level * self._all
-        rounding = design.epsilon * design.xp.linalg.trace(gram)
-        H = gram + (penalty + rounding) * identity(design.size, design.features, design.wide)
+        one = identity(design.size, design.features, design.wide)
+        solve = solver(design, level * self._all, penalty * one, watched=watched)
         if design.host:
-            solve = inverse(H)
             return lambda R: solve(R.T).T
         # One product in place of two triangular systems, which a device solves row by row.
-        whole = cast(explicit_inverse(H), design.features.dtype)
+        whole = cast(solve(one), design.features.dtype)
         return lambda R: cast(cast(R, whole.dtype) @ whole, R.dtype)
 
 
@@ -244,8 +242,30 @@ def _dense_is_cheaper(design: Design, k: int) -> bool:
     # Measured. Both need the Gram matrix of all rows to begin with, so that conjugate gradients
     # can save time only where each of several columns would need its own.
     if not design.host:
-        return design.D * k <= 5000
+        # Of more features the Gram matrix has fewer digits than Newton steps need: of those of a
+        # wide kernel float32 leaves nothing.
+        return design.D * k <= 5000 and design.D <= 1000
     return (k == 1 or design.D <= 1500) and 8 * k * design.size**2 <= _DENSE_MEMORY
+
+
+def solver(design: Design, gram: Any, penalty: Any, *, watched: bool) -> Callable[[Any], Any]:
+    """Solves with a Gram matrix and a diagonal one, and with what rounding asks for.
+
+    How much that is the factorisation tells, if the host may look: where one feature outweighs the
+    others, as a constant does, rounding leaves more than its share.
+    """
+    one = identity(design.size, design.features, design.wide)
+    rounding = design.epsilon * design.xp.linalg.trace(gram)
+    H = gram + penalty
+    if not watched:
+        return inverse(H + rounding * one)
+    for jitter in _JITTERS:
+        solve = inverse_or_none(H + jitter * rounding * one)
+        if solve is not None:
+            return solve
+    # Not even positive up to rounding: the rows are not finite, or enormous.
+    diagonal = (1 + design.xp.linalg.diagonal(gram))[:, None]
+    return lambda B: B / diagonal
 
 
 def solve_penalised(H: Any, gradient: Any, penalty: Any, epsilon: float) -> Any:
