@@ -11,10 +11,10 @@ from sklearn.svm import LinearSVC
 
 from bochner.linear import solve_squared_hinge, squared_hinge_path
 from bochner.linear.design import Design
-from bochner.linear.directions import solver
+from bochner.linear.directions import ActiveRows, DenseHost, solver
 from tests.places import PLACES, on_host
 
-METHODS = ["dense", "conjugate"]
+METHODS = ["dense", "conjugate", "rows"]
 
 
 def problem(rng, n=120, D=6, k=1, noise=0.5):
@@ -389,3 +389,28 @@ def test_rounding_that_leaves_a_gram_matrix_indefinite(place, rng):
     direction = on_host(solve(PLACES[place](b)))
     assert np.isfinite(direction).all()
     assert np.sum(b * direction) > 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_systems_of_few_active_rows(weighted, fit_intercept, rng):
+    weights = np.where(rng.random(90) < 0.2, 0.0, rng.random(90)) if weighted else None
+    design, C = Design(rng.normal(size=(90, 50)), weights, fit_intercept), 0.3
+    active = np.arange(90) < np.array([[20], [0], [90]])  # few, none, more than features
+    gradient = rng.normal(size=(3, design.size))
+    enough = np.full((3, 1), 1e-9)
+    dense = DenseHost(design)
+    found = ActiveRows(design, dense)(C, active, gradient, [0, 1, 2], enough)
+    expected = dense(C, active, gradient, [0, 1, 2], enough)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_few_active_rows_of_many(rng):
+    """The whole way with such systems: rows that are mostly outside of the margin."""
+    Z = rng.normal(size=(600, 10))
+    features = Z @ rng.normal(size=(10, 150))
+    signs = np.where(Z[:, :3] + 0.1 * rng.normal(size=(600, 3)) > 0, 1.0, -1.0)
+    found = solve_squared_hinge(features, signs, 1.0, tol=1e-9, method="rows")
+    expected = solve_squared_hinge(features, signs, 1.0, tol=1e-9, method="dense")
+    np.testing.assert_allclose(found.coefficients, expected.coefficients, atol=1e-8)
+    assert np.count_nonzero(found.margins < 1, axis=0).max() < 0.7 * 150

@@ -1,19 +1,20 @@
 r"""Newton directions for many squared-hinge problems at once.
 
 A direction solves :math:`(I + 2 C \Phi_a^T S \Phi_a) \, p = -g` with the features of the active
-rows, those inside the margin. Two ways, chosen by predicted cost:
+rows, those inside the margin. Three ways, chosen by predicted cost:
 
 * *dense*: the Gram matrix of the active rows, brought up to date from the rows that entered and
   left, and its Cholesky factorisation;
 * *conjugate*: conjugate gradients on all columns together, preconditioned by one factorisation
-  of the Gram matrix of all rows, which every column and every step share.
+  of the Gram matrix of all rows, which every column and every step share;
+* *rows*: a system as large as the active rows, where these are fewer than the features.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -23,12 +24,14 @@ from bochner.engine.places import cast, identity, zeros
 from bochner.engine.threads import default_threads, ordered_map
 from bochner.linear.design import Design, column_sums, dot, norm, ratio
 
-Method = Literal["auto", "dense", "conjugate"]
+Method = Literal["auto", "dense", "conjugate", "rows"]
 
 _CONJUGATE_STEPS = 12  # per Newton step, when the host must not look
 _MOST_CONJUGATE_STEPS = 60  # per Newton step, when it may
 _LOOK_EACH = 4  # of these steps, on a device: looking waits for it
 _JITTERS = (1.0, 10.0, 100.0, 1e4)  # times the rounding of a Gram matrix
+_MANY_FEATURES = 400  # fewer make Gram matrices that cost little
+_FEW_ACTIVE = 0.7  # times as many active rows as features have systems of their own
 _SAME_LEVEL = 1.5  # by which weights of the Gram matrix may differ from those it was factorised at
 _DENSE_MEMORY = 2**30  # bytes of Gram matrices
 
@@ -230,12 +233,75 @@ class Conjugate:
         return lambda R: cast(cast(R, whole.dtype) @ whole, R.dtype)
 
 
-def choose_directions(method: Method, design: Design, k: int) -> Directions:
-    if method not in ("auto", "dense", "conjugate"):
-        raise ValueError(f"method must be 'auto', 'dense' or 'conjugate', got {method!r}.")
-    if method == "conjugate" or (method == "auto" and not _dense_is_cheaper(design, k)):
-        return Conjugate(design)
-    return DenseHost(design) if design.host else DenseDevice(design)
+class ActiveRows:
+    r"""Systems as large as the active rows, where these are few; NumPy.
+
+    With the active rows :math:`\Phi` and :math:`N = \Phi \Phi^T + S^{-1} / (2 C)` the direction
+    for a gradient :math:`(g, g_b)` is, by the formula of Woodbury,
+
+    .. math:: p = \Phi^T (v - p_b o) - g, \qquad
+        p_b = \frac{1^T v - g_b}{1^T o}, \qquad N v = \Phi g, \quad N o = 1 .
+
+    Columns with many active rows, as at the beginning, are left to `others`.
+    """
+
+    def __init__(self, design: Design, others: Directions) -> None:
+        self.design, self._others = design, others
+
+    def __call__(
+        self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
+    ) -> Any:
+        if self.design.weights is not None:
+            active = active & (self.design.weights > 0)
+        counts = np.count_nonzero(active, axis=1)
+        few = (counts > 0) & (counts <= _FEW_ACTIVE * self.design.D)
+        direction = np.empty_like(gradient)
+        for row in np.flatnonzero(few):
+            found = self._direction(C, active[row], gradient[row])
+            few[row] = found is not None
+            if found is not None:
+                direction[row] = found
+        many = np.flatnonzero(~few)
+        if len(many):
+            some = [columns[row] for row in many]
+            direction[many] = self._others(C, active[many], gradient[many], some, enough[many])
+        return direction
+
+    def _direction(self, C: float, active: Any, gradient: Any) -> Any:
+        """None where rounding has left the system indefinite."""
+        design = self.design
+        Phi = design.features[active]
+        N = Phi @ Phi.T
+        ridge = 1 / (2 * C) if design.weights is None else 1 / (2 * C * design.weights[active])
+        N.flat[:: len(N) + 1] += ridge
+        solve = inverse_or_none(N)
+        if solve is None:
+            return None
+        g = gradient[: design.D]
+        right = np.stack([Phi @ g.astype(Phi.dtype), np.ones(len(Phi), Phi.dtype)], axis=1)
+        v, ones = solve(right).astype(np.float64).T
+        if not design.fit_intercept:
+            return (v.astype(Phi.dtype) @ Phi).astype(np.float64) - g
+        b = (v.sum() - gradient[-1]) / ones.sum()
+        p = ((v - b * ones).astype(Phi.dtype) @ Phi).astype(np.float64) - g
+        return np.append(p, b)
+
+
+def choose_directions(
+    method: Method, design: Design, k: int, *, growing: bool = False
+) -> Directions:
+    """The way to find directions; where features are `growing` Gram matrices are to be kept."""
+    if method not in get_args(Method):
+        known = ", ".join(map(repr, get_args(Method)))
+        raise ValueError(f"method must be one of {known}, got {method!r}.")
+    dense = method == "dense" or (method != "conjugate" and _dense_is_cheaper(design, k))
+    found: Directions = Conjugate(design)
+    if dense:
+        found = DenseHost(design) if design.host else DenseDevice(design)
+    if not design.host or method in ("dense", "conjugate"):
+        return found
+    by_rows = method == "rows" or (design.D >= _MANY_FEATURES and not (dense and growing))
+    return ActiveRows(design, found) if by_rows else found
 
 
 def _dense_is_cheaper(design: Design, k: int) -> bool:

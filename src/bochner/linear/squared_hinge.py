@@ -133,7 +133,7 @@ def solve_squared_hinge(
         None takes `max_steps` steps without looking: on a device the host then never waits.
     max_steps : int, default=50
         Most Newton steps. Ten are usually enough.
-    method : {"auto", "dense", "conjugate"}, default="auto"
+    method : {"auto", "dense", "conjugate", "rows"}, default="auto"
         How the direction is found.
 
     Returns
@@ -209,7 +209,7 @@ def squared_hinge_path(
             raise ValueError(f"C must be a finite number greater than 0, got {C!r}.")
     if max_steps < 1:
         raise ValueError(f"max_steps must be at least 1, got {max_steps!r}.")
-    directions = choose_directions(method, design, Y.shape[0])
+    directions = choose_directions(method, design, Y.shape[0], growing=start is not None)
     V = _start(start, design, Y.shape[0])
     margins = Y * design.product(V)
     if isinstance(directions, DenseHost) and start is not None and _follows(start, margins):
