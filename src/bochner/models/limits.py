@@ -9,7 +9,7 @@ from bochner.records.memory import memory_limit
 
 SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
 _FOLDED_ROWS = 5000  # of all splits together: of few rows all are held out once
-_FEW_COLUMNS = 200  # of which more make more work of as many rows
+FEW_COLUMNS = 200  # of which more make more work of as many rows
 EXACT_ROWS = 12_500  # of which all may be landmarks
 _TIMES_ON_CUDA = 5  # as many are searched with, in less time
 _EXACT_BYTES = 24  # for each pair of rows, of at most half of the memory
@@ -25,7 +25,7 @@ def count_splits(X: Any, fraction: float) -> int:
     n_rows, most = int(X.shape[0]), max(2, round(1 / fraction))
     if n_rows > search_rows(X) or are_many(n_rows):
         return 1
-    work = n_rows * max(1, int(X.shape[1]) // _FEW_COLUMNS)
+    work = n_rows * max(1, int(X.shape[1]) // FEW_COLUMNS)
     return max(1, min(most, n_rows, _FOLDED_ROWS // work))
 
 

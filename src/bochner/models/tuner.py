@@ -23,7 +23,7 @@ from bochner.models.families import Family
 from bochner.models.fold import COARSE_WIDTH
 from bochner.models.hinge import is_affordable
 from bochner.models.judge import PENALTIES, Judge
-from bochner.models.limits import are_many, may_be_exact
+from bochner.models.limits import FEW_COLUMNS, are_many, may_be_exact
 from bochner.models.methods import Task
 from bochner.models.scaling import SCALINGS, Scaling
 from bochner.models.settings import (
@@ -95,6 +95,7 @@ class Tuner:
         (rows, held), *_ = splits
         narrow = rows.X.shape[1] <= _MOST_COLUMNS
         self.families = [f for f in families if narrow or not f.by_columns] or list(families)
+        self._few_columns = rows.X.shape[1] <= FEW_COLUMNS
         n_rows = len(rows.y) + len(held.y)
         self._asks_hinge = task == "classification" and loss == HINGE
         self._tries_hinge = self._asks_hinge or (
@@ -141,9 +142,11 @@ class Tuner:
         with_metric = self._with_metric(plain.setting)
         asked = self.mode not in ("auto", None) and bool(with_metric)
         by_mode = with_metric if asked else [plain, *with_metric]
-        has = self._have_kernels
-        found = self._kernels(by_mode) if has else self._by_family(by_mode, *coarse)
-        finalists = self._finalists(found, by_scaling)
+        if self._have_kernels:
+            found = self._kernels(by_mode, by_scaling)
+        else:
+            found = self._by_family(by_mode, *coarse)[:_FINALISTS]
+        finalists = found if self.exact else self._finalists(found, by_scaling)
         return self._with_better_loss(self._decided(finalists))
 
     @property
@@ -191,30 +194,24 @@ class Tuner:
         return names.index(one.setting.family.kernel), [None, *MODES].index(one.setting.metric)
 
     def _finalists(self, found: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
-        """The best of what was found, with all rows and features."""
-        if self.exact:
-            return list(found)
-        settings = [one.setting for one in found[:_FINALISTS]]
-        top = settings[0]
+        """The best of what was found, and one without a metric, with all rows and features.
+
+        Few rows favour few directions: the columns as they are, or in another scaling, may be
+        better with more of them.
+        """
+        settings = [one.setting for one in found]
         if self.mode in ("auto", None):
-            # few rows favour few directions: other columns may be better with more of them
-            others = [one for one in by_scaling if one.setting.scaling != top.scaling]
-            if not others and top.metric is not None:
-                others = list(by_scaling)
-            settings += [
-                replace(top, scaling=one.setting.scaling, metric=None)
-                for one in sorted(others, key=lambda one: one.loss)[:1]
-            ]
-        finalists: list[Tried] = []
-        for setting in settings:
-            if not finalists or self._in_time():
-                finalists.append(self.judge.judge(self._at_full_width(setting)))
-        scaling = self._decided(finalists).setting.scaling
-        if self._have_kernels and scaling != top.scaling and self._in_time():
-            # kernels were compared with other columns
-            found = self._kernels([one for one in by_scaling if one.setting.scaling == scaling])
-            finalists.append(self.judge.judge(self._at_full_width(found[0].setting)))
-        return finalists
+            plain = [one for one in settings if one.metric is None]
+            known = [one.scaling for one in plain]
+            ranked = sorted(by_scaling, key=lambda one: one.loss)
+            others = [one.setting.scaling for one in ranked if one.setting.scaling not in known]
+            top = (plain or settings)[0]
+            settings += [replace(top, scaling=scaling, metric=None) for scaling in others[:1]]
+        return [
+            self.judge.judge(self._at_full_width(setting))
+            for position, setting in enumerate(settings)
+            if position == 0 or self._in_time()
+        ]
 
     def _at_full_width(self, setting: Setting) -> Setting:
         family = self._maps[setting.family.kernel] if self._have_kernels else setting.family
@@ -228,22 +225,48 @@ class Tuner:
         right = max(finalists, key=lambda one: one.score)
         return right if clearly_worse(best, right, _CLEARLY, counted=True) else best
 
-    def _kernels(self, by_mode: Sequence[Tried]) -> list[Tried]:
+    def _kernels(self, by_mode: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
         """Exact methods on more and more rows, of which fewer and fewer go on; the best first."""
         few = self._few_rows
-        found = self._by_family(by_mode, None, few)
-        # the metric was judged with another kernel: the best one of each kind is tried with
-        # another mode as well
-        again = [one for one in found if one is _first_of_kind(one, found)]
-        for one in again:
-            for other in self._next_mode(one.setting, by_mode):
-                if self._in_time():
-                    found.append(self.judge.along_bandwidths(other, few))
-        first = found
-        found = self._on_more(going_on(found, 4, 2.0), _SECOND_ROWS)
-        found[0] = min([found[0], *self._nearby(found[0])], key=lambda one: one.loss)
-        found = going_on(found, _FINALISTS, 1.0)
+        first = self._by_family(by_mode, None, few)
+        for setting in self._more_spaces(first, by_mode, by_scaling):
+            if self._in_time():
+                first.append(self.judge.along_bandwidths(setting, few))
+        found = self._on_more(self._going_on(first, 4, 2.0), _SECOND_ROWS)
+        best = self._decided(found)
+        near = min([best, *self._nearby(best)], key=lambda one: one.loss)
+        found = self._going_on([near if one is best else one for one in found], _FINALISTS, 1.0)
         return [self._on_all_rows(self._decided(found), first)] if self.exact else found
+
+    def _going_on(self, found: Sequence[Tried], n_kept: int, errors: float) -> list[Tried]:
+        """Those whose loss is close to the best one, and what is clearly right more often."""
+        kept = going_on(list(found), n_kept, errors)
+        right = self._decided(found)
+        return kept if any(one is right for one in kept) else [*kept, right]
+
+    def _more_spaces(
+        self, found: Sequence[Tried], by_mode: Sequence[Tried], by_scaling: Sequence[Tried]
+    ) -> list[Setting]:
+        """The best kernels with another metric: the first one was judged with few features.
+
+        The best of each kind is tried with the next mode. Where columns or rows are many, the best
+        of all and the simplest kernel are tried without a metric; of many rows also in the next
+        scaling.
+        """
+        again = [one for one in found if one is _first_of_kind(one, found)]
+        settings = [other for one in again for other in self._next_mode(one.setting, by_mode)]
+        if self.mode in ("auto", None) and not (self.exact and self._few_columns):
+            best = found[0].setting
+            ranked = sorted(by_scaling, key=lambda one: one.loss)
+            scalings = [best.scaling, *(one.setting.scaling for one in ranked)]
+            settings += [
+                replace(best, scaling=scaling, metric=None, family=family)
+                for scaling in list(dict.fromkeys(scalings))[: 1 if self.exact else 2]
+                for family in (best.family, self.families[0])
+            ]
+        new = {_kind(one): one for one in settings}
+        known = {_kind(one.setting) for one in found}
+        return [setting for kind, setting in new.items() if kind not in known]
 
     def _on_all_rows(self, best: Tried, first: Sequence[Tried]) -> Tried:
         """The best one with all rows, or its mean with another: a factor of them takes long."""
@@ -261,7 +284,7 @@ class Tuner:
         A model that is worse by itself may be the one that errs elsewhere. Where another factor of
         all rows would have to be computed, the mean must be clearly better.
         """
-        (own,) = [one for one in first if _kind(one) == _kind(best)]
+        (own,) = [one for one in first if _kind(one.setting) == _kind(best.setting)]
         others = [one for one in first if one is not own]
         if not (others and self._in_time()):
             return None
@@ -367,9 +390,9 @@ class Tuner:
         return next(one for one in candidates if not clearly_worse(one, top, 0.5))
 
 
-def _kind(one: Tried) -> tuple[str, str | None]:
+def _kind(one: Setting) -> tuple[str, str | None, str]:
     """What distinguishes those that are compared with few rows."""
-    return one.setting.family.kernel, one.setting.metric
+    return one.family.kernel, one.metric, one.scaling
 
 
 def _first_of_kind(one: Tried, found: Sequence[Tried]) -> Tried:

@@ -16,8 +16,8 @@ from bochner.engine.rowwise import row_slices, with_known_lengths
 from bochner.engine.summaries import choose_rows, rows_at, sample_rows, take_rows
 from bochner.nystroem.normalization import normalize
 
-_KMEANS_ROWS, _KMEANS_SHARE, _KMEANS_STEPS = 20_000, 5, 25
-_KMEANS_WORK = 2e11  # multiplications, at most: the first steps of many centroids matter most
+_KMEANS_ROWS, _KMEANS_SHARE, _KMEANS_STEPS = 20_000, 15, 25
+_KMEANS_WORK = 1e12  # multiplications, at most: the first steps of many centroids matter most
 _CUDA_ROWS, _TILE_ROWS = 100_000, 8192  # what is done on the device that rows are on
 _FEW_CENTROIDS = 256  # for which a careful start is worth its time
 _LEVERAGE_ROWS, _LEVERAGE_SHARE, _PILOTS = 20_000, 5, 1000
