@@ -1,6 +1,8 @@
 """The mean of two kernel models, as one pipeline."""
 
 import pickle
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from bochner.models.files import load_model, save_model
 from bochner.models.onnx.pipelines import to_onnx
 from bochner.models.scaling import ColumnScaler
 from bochner.models.schema import Schema
+from bochner.models.settings import Tried
 from bochner.models.training import train_kernel_model
 from bochner.models.tuner import Tuner
 from tests.linear.naive import kernel_ridge
@@ -177,6 +180,19 @@ class TestKernelModels:
         session = onnxruntime.InferenceSession(graph.SerializeToString())
         (found,) = session.run(["variable"], {"X": X})
         np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-6, atol=1e-6)
+
+    def test_a_mean_that_is_clearly_right_less_often_is_not_worth_it(self):
+        """Though its loss is lower: margins of models differ in their scales."""
+        rng = np.random.default_rng(0)
+        best = Tried(
+            *(None, 0.97, rng.uniform(0.5, 0.6, 1000), np.arange(1000) < 30, None, None, 1, 0.0)
+        )
+        both = replace(best, losses=best.losses - 0.1, wrong=np.arange(1000) < 35)
+        few, more = SimpleNamespace(task="classification", _takes_long=True), best.wrong
+        assert not Tuner._is_worth_it(few, both, best)
+        assert Tuner._is_worth_it(few, replace(both, wrong=more), best)
+        numbers = SimpleNamespace(task="regression", _takes_long=True)
+        assert Tuner._is_worth_it(numbers, replace(both, wrong=None), replace(best, wrong=None))
 
     def test_the_certificate_holds(self, monkeypatch):
         """Simulated with the choice inside: of the mean of both without the held-out rows."""

@@ -169,6 +169,12 @@ class TestChoices:
         monkeypatch.setattr(limits, "memory_limit", lambda: 5_000_000)
         assert model.fit(X, y).pipeline_["map"].n_components == 32
 
+    def test_a_kernel_by_the_name_that_was_chosen(self):
+        X, y = numbers(100)
+        model = KernelRegressor(20, kernel="matern 3/2", metric=None, random_state=0).fit(X, y)
+        assert model.chosen_["kernel"] == "matern 3/2"
+        assert model.pipeline_["map"].kernel.nu == 1.5
+
     def test_a_kernel_that_is_none(self):
         X, y = numbers(60)
 

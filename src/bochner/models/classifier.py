@@ -51,7 +51,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         ``"MercerFeatures"``, ...), or an unfitted map of your own.
     kernel : str or kernel object, default="auto"
         ``"auto"`` chooses among the Gaussian, the Matern kernel of smoothness 3/2, the exponential
-        and the Laplacian kernel; or a name or kernel of :mod:`bochner.kernels`.
+        and the Laplacian kernel; or one of these by its name in `chosen_`, or a name or kernel of
+        :mod:`bochner.kernels`.
     metric : {"auto", "diagonal", "root", "full"} or None, default="auto"
         Mode of the metric; ``"auto"`` leaves it out where it does not help.
     scaling : {"auto", "standard", "none", "robust", "quantile"}, default="auto"

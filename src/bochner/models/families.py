@@ -98,7 +98,8 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
     features : str or estimator
         ``"auto"``, a name of :data:`bochner.models.methods.METHODS`, or an unfitted map.
     kernel : str or kernel object
-        ``"auto"``, a name of :data:`bochner.kernels.KERNELS`, or a kernel.
+        ``"auto"``, one of the names that it chooses from, a name of
+        :data:`bochner.kernels.KERNELS`, or a kernel.
 
     Examples
     --------
@@ -113,9 +114,11 @@ def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family
         (kernel_object("exponential"), "exponential"),
         (kernel_object("laplacian"), "laplacian"),
     ]
-    if not (isinstance(kernel, str) and kernel == "auto"):
-        found: Any = kernel_object(kernel)
-        named = [(found, kernel if isinstance(kernel, str) else type(kernel).__name__.lower())]
+    if not isinstance(kernel, str):
+        named = [(kernel_object(kernel), type(kernel).__name__.lower())]
+    elif kernel != "auto":
+        known = [pair for pair in named if pair[1] == kernel]
+        named = known or [(kernel_object(kernel), kernel)]
     if not isinstance(features, str):
         return [_given(features)]
     if features == "auto":

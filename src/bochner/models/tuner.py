@@ -294,6 +294,9 @@ class Tuner:
         return other if self._is_worth_it(self._mean(best, other), best) else None
 
     def _is_worth_it(self, both: Tried, best: Tried) -> bool:
+        """Whether the loss of the mean is lower, and it is not clearly right less often."""
+        if self.task == "classification" and clearly_worse(both, best, _CLEARLY, counted=True):
+            return False
         return clearly_worse(best, both, _AVERAGE if self._takes_long else 0.0)
 
     @property
