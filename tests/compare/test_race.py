@@ -18,9 +18,9 @@ def test_what_is_far_behind_needs_no_other_split():
     right = np.ones(1000)
     right[:300] = 0
     close, far, unlike = (right.copy() for _ in range(3))
-    close[300:308] = 0  # 8 rows worse: 2.8 standard errors
-    far[300:310] = 0  # 10 rows worse: 3.2
-    unlike[300:340], unlike[:30] = 0, 1  # as far as the last, but errs on other rows
+    close[300:303] = 0  # 3 rows worse: 1.7 standard errors
+    far[300:305] = 0  # 5 rows worse: 2.2
+    unlike[300:340], unlike[:30] = 0, 1  # 10 rows worse, but errs on others: 1.2
     results = [
         measured("Nystroem", right),
         measured("RBFSampler", close),

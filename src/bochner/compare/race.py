@@ -13,7 +13,7 @@ from bochner.linear.paired import is_clearly_lower
 from bochner.records.cells import Cell, Result
 
 BY_ROW = "by row"  # of a cell's details: what each test row contributes to the score
-_FAR = 3.0  # standard errors of the difference: the best of many lines leads by two by chance
+_FAR = 2.0  # standard errors of the difference: what is dropped by chance was tied at best
 _MOST_ROWS = 4000  # that are written down
 _LARGEST = float(np.finfo(np.float16).max)
 
@@ -33,7 +33,7 @@ def read(text: str) -> NDArray[np.float64]:
 def far_behind(results: Sequence[Result]) -> set[Line]:
     """Lines that need no other split: on the first the best is ahead by far more than the noise.
 
-    That is three standard errors of the difference on the same test rows. Empty unless the best
+    That is two standard errors of the difference on the same test rows. Empty unless the best
     is known.
     """
     first = [one for one in results if one.cell.seed == 0 and BY_ROW in one.details]
