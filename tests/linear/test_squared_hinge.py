@@ -384,7 +384,7 @@ def test_rounding_that_leaves_a_gram_matrix_indefinite(place, rng):
     design = Design(features, None, False)
     values = np.r_[1e7, -30.0, np.ones(28)]  # a relative error of 3e-6
     gram = PLACES[place](Q @ np.diag(values) @ Q.T)
-    solve = solver(design, gram, 0 * gram, watched=True)
+    solve = solver(design, gram, 0 * gram, PLACES[place](np.eye(30)), watched=True)
     b = rng.normal(size=(30, 1))
     direction = on_host(solve(PLACES[place](b)))
     assert np.isfinite(direction).all()

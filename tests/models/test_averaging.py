@@ -188,9 +188,9 @@ class TestKernelModels:
             *(None, 0.97, rng.uniform(0.5, 0.6, 1000), np.arange(1000) < 30, None, None, 1, 0.0)
         )
         both = replace(best, losses=best.losses - 0.1, wrong=np.arange(1000) < 35)
-        few, more = SimpleNamespace(task="classification", _takes_long=True), best.wrong
-        assert not Tuner._is_worth_it(few, both, best)
-        assert Tuner._is_worth_it(few, replace(both, wrong=more), best)
+        classes = SimpleNamespace(task="classification", _takes_long=True)
+        assert not Tuner._is_worth_it(classes, both, best)
+        assert Tuner._is_worth_it(classes, replace(both, wrong=best.wrong), best)
         numbers = SimpleNamespace(task="regression", _takes_long=True)
         assert Tuner._is_worth_it(numbers, replace(both, wrong=None), replace(best, wrong=None))
 

@@ -246,9 +246,16 @@ class TestChoices:
         plain = [r for r in first if r["metric"] is None]
         assert len({r["scaling"] for r in plain}) == 2
         assert "gaussian" in {r["kernel"] for r in plain}
-        # of few rows with few columns only where that is the best mode, or the next one
-        results = KernelRegressor(random_state=0).fit(X, y).search_results_
-        assert len({r["scaling"] for r in results if r["n_rows"] == 100 and r["all_rows"]}) == 1
+
+        def tried_first():
+            results = KernelRegressor(random_state=0).fit(X, y).search_results_
+            first = [r for r in results if r["all_rows"] and r["n_rows"] == 100]
+            assert len({r["scaling"] for r in first}) == 1
+            return {(r["kernel"], r["metric"]) for r in first}
+
+        few = tried_first()  # with few columns: the best modes alone
+        monkeypatch.setattr(tuner, "FEW_COLUMNS", 1)
+        assert few < tried_first()
 
     def test_being_right_clearly_more_often_counts_at_last(self):
         rng = np.random.default_rng(0)

@@ -155,7 +155,8 @@ class DenseDevice:
         rows = []
         for index in range(len(columns)):
             gram = 2 * C * design.gram(factors=cast(active[index, :], design.features.dtype))
-            solve = solver(design, gram, self._penalised[1], watched=enough is not None)
+            penalty, watched = self._penalised[1], enough is not None
+            solve = solver(design, gram, penalty, self._identity, watched=watched)
             rows.append(-solve(gradient[index, :][:, None])[:, 0])
         return design.xp.stack(rows)
 
@@ -225,7 +226,7 @@ class Conjugate:
         """From rows `R` to those of ``(level Gram + penalty)^-1`` times them."""
         design = self.design
         one = identity(design.size, design.features, design.wide)
-        solve = solver(design, level * self._all, penalty * one, watched=watched)
+        solve = solver(design, level * self._all, penalty * one, one, watched=watched)
         if design.host:
             return lambda R: solve(R.T).T
         # One product in place of two triangular systems, which a device solves row by row.
@@ -314,13 +315,14 @@ def _dense_is_cheaper(design: Design, k: int) -> bool:
     return (k == 1 or design.D <= 1500) and 8 * k * design.size**2 <= _DENSE_MEMORY
 
 
-def solver(design: Design, gram: Any, penalty: Any, *, watched: bool) -> Callable[[Any], Any]:
-    """Solves with a Gram matrix and a diagonal one, and with what rounding asks for.
+def solver(
+    design: Design, gram: Any, penalty: Any, one: Any, *, watched: bool
+) -> Callable[[Any], Any]:
+    """Solves with a Gram matrix and a diagonal one, and with what rounding asks for of `one`.
 
     How much that is the factorisation tells, if the host may look: where one feature outweighs the
     others, as a constant does, rounding leaves more than its share.
     """
-    one = identity(design.size, design.features, design.wide)
     rounding = design.epsilon * design.xp.linalg.trace(gram)
     H = gram + penalty
     if not watched:

@@ -203,8 +203,7 @@ class Tuner:
         if self.mode in ("auto", None):
             plain = [one for one in settings if one.metric is None]
             known = [one.scaling for one in plain]
-            ranked = sorted(by_scaling, key=lambda one: one.loss)
-            others = [one.setting.scaling for one in ranked if one.setting.scaling not in known]
+            others = [scaling for scaling in _ranked(by_scaling) if scaling not in known]
             top = (plain or settings)[0]
             settings += [replace(top, scaling=scaling, metric=None) for scaling in others[:1]]
         return [
@@ -257,11 +256,10 @@ class Tuner:
         settings = [other for one in again for other in self._next_mode(one.setting, by_mode)]
         if self.mode in ("auto", None) and not (self.exact and self._few_columns):
             best = found[0].setting
-            ranked = sorted(by_scaling, key=lambda one: one.loss)
-            scalings = [best.scaling, *(one.setting.scaling for one in ranked)]
+            scalings = list(dict.fromkeys([best.scaling, *_ranked(by_scaling)]))
             settings += [
                 replace(best, scaling=scaling, metric=None, family=family)
-                for scaling in list(dict.fromkeys(scalings))[: 1 if self.exact else 2]
+                for scaling in scalings[: 1 if self.exact else 2]
                 for family in (best.family, self.families[0])
             ]
         new = {_kind(one): one for one in settings}
@@ -391,6 +389,11 @@ class Tuner:
         if self.task == "regression":
             return top
         return next(one for one in candidates if not clearly_worse(one, top, 0.5))
+
+
+def _ranked(by_scaling: Sequence[Tried]) -> list[Scaling]:
+    """Scalings, the best first."""
+    return [one.setting.scaling for one in sorted(by_scaling, key=lambda one: one.loss)]
 
 
 def _kind(one: Setting) -> tuple[str, str | None, str]:
