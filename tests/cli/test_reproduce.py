@@ -246,6 +246,11 @@ def test_results_are_put_on_record_and_the_pages_written(program, tiny, tmp_path
     assert result.exit_code == 0, result.output
     stored = json.loads((tmp_path / "docs" / "results" / "tiny.json").read_text())
     assert stored["command"] == "bochner reproduce tiny --tasks breast"
+    cells = tmp_path / "docs" / "results" / "cells" / "tiny.jsonl"
+    n_cells = len(cells.read_text().splitlines())
+    elsewhere = program("tiny", "--tasks", "breast", "--write-docs", "docs", "--output", "other")
+    assert f"{n_cells} finished cells in" in elsewhere.output
+    assert len(cells.read_text().splitlines()) == n_cells > 0
     (tmp_path / "docs" / "results.md").unlink()
     again = program("--write-docs", "docs")
     assert "Written in docs: results.md, results-letarte.md" in again.output

@@ -61,7 +61,8 @@ def reproduce(
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="File of finished cells to go on from; default: cells.jsonl in the output.",
+            help="File of finished cells to go on from; default: those on record with "
+            "--write-docs, else cells.jsonl in the output.",
             show_default=False,
         ),
     ] = None,
@@ -138,7 +139,7 @@ def reproduce(
         fail(f"{study} has no data; set BOCHNER_DATA or --data to the folder of the data files")
     with one_line_errors():
         deadline = None if minutes is None else time.monotonic() + 60 * minutes
-        notebook = Notebook(resume or folder / "cells.jsonl")
+        notebook = Notebook(resume or _cells(study, folder, write_docs))
         run = Run(measure, notebook, jobs, _watch, deadline, commit(), machine_text(device))
         _introduce(chosen, quick, run)
         options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
@@ -183,6 +184,13 @@ def _check_docs(folder: Path, quick: bool) -> None:
         fail("--write-docs is for full versions; leave out --quick")
     if not folder.is_dir():
         fail(f"--write-docs must be a folder, got {str(folder)!r}")
+
+
+def _cells(study: str, output: Path, docs: Path | None) -> Path:
+    """Where finished cells are kept: what is put on record goes on from what is there."""
+    from bochner.papers.pages import cells_on_record
+
+    return output / "cells.jsonl" if docs is None else cells_on_record(study, docs)
 
 
 def _write_pages(folder: Path) -> None:

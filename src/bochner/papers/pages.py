@@ -1,7 +1,8 @@
 """The pages of results in the documentation, written from what studies found: nothing is typed.
 
 A study's document is stored as a small file beside the pages. These are made from all files that
-are there, so that the same files always give the same pages.
+are there, so that the same files always give the same pages. The cells that were measured are kept
+there too: a study that takes hours can be measured in parts, on several machines.
 """
 
 from __future__ import annotations
@@ -86,6 +87,11 @@ def store(document: Mapping[str, Any], folder: Path) -> Path:
     with writing_whole(path) as file:
         file.write(json.dumps(kept, indent=0, ensure_ascii=False).encode() + b"\n")
     return path
+
+
+def cells_on_record(study: str, folder: Path) -> Path:
+    """The file of a study's finished cells, in the results of the pages in `folder`."""
+    return folder / FOLDER / "cells" / f"{study}.jsonl"
 
 
 def write_pages(folder: Path) -> list[str]:
