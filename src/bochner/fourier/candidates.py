@@ -19,6 +19,11 @@ _FIRST = 2000
 _FIRST_NUMBERS = 2**25  # in their frequencies
 
 
+def n_first(least: int, d: int) -> int:
+    """Among how many a set is chosen: 2000, fewer in very many dimensions, but not of `least`."""
+    return max(least, min(_FIRST, _FIRST_NUMBERS // d))
+
+
 @dataclass(frozen=True)
 class Candidates:
     """`n` frequencies of a kernel in `d` dimensions, decided by a seed.
@@ -70,6 +75,5 @@ class Candidates:
         return chosen
 
     def first(self, least: int, dtype: Any = np.float64) -> NDArray[Any]:
-        """The first 2000 candidates, fewer in very many dimensions, but `least` if there are."""
-        size = max(least, min(_FIRST, _FIRST_NUMBERS // self.d))
-        return self.take(np.arange(min(size, self.n)), dtype)
+        """The first :func:`n_first` candidates, or all."""
+        return self.take(np.arange(min(n_first(least, self.d), self.n)), dtype)

@@ -30,6 +30,7 @@ counts: `n` is their sum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,7 @@ Float = NDArray[np.float64]
 PASSES = 10
 RIDGE = 0.01  # the penalty of a pair, as a share of the number of rows
 _LOOKED_AT = 8  # candidates looked at one by one, for each that is chosen
+KEPT = 0.8  # of the candidates, after each pass: what would gain least seldom comes to be the best
 _CHANCE = 0.05
 _DEPENDENT = 1e-6  # of the rows: a column with less that is new spans nothing
 _MOST_COLUMNS = 64  # of targets
@@ -81,6 +83,7 @@ def select_frequencies(
     weights: Float | None = None,
     n_candidates: int | None = None,
     passes: int = PASSES,
+    kept: float = KEPT,
     ridge: float = RIDGE,
     after_pass: Callable[[], Any] = lambda: None,
     **options: Any,
@@ -102,7 +105,10 @@ def select_frequencies(
     n_candidates : int, optional
         Among how many luck is to be expected; `N` by default.
     passes : int, default=10
-        Passes over the rows. As many as `size` is the greedy choice itself.
+        Passes over the rows.
+    kept : float, default=0.8
+        Share of the candidates that the next pass looks at, those that would gain most. All of
+        them, in as many passes as `size`, is the greedy choice itself.
     ridge : float, default=0.01
         The penalty of a pair, divided by the number of rows.
     after_pass : callable, optional
@@ -123,7 +129,7 @@ def select_frequencies(
     if size == 0:
         return Selection(np.empty(0, np.intp), np.empty(0), 0)
     rows = _Rows(X, targets, weights, options)
-    search = _Search(rows, W, ridge)
+    search = _Search(rows, W, ridge, kept, least=2 * size)
     passes = max(1, min(passes, size))
     for count in np.diff(np.linspace(0, size, passes + 1).round().astype(int)):
         search.choose(int(count))
@@ -210,8 +216,10 @@ class _Rows:
 class _Search:
     """The state of a choice: all of it is as small as the candidates and what was chosen."""
 
-    def __init__(self, rows: _Rows, W: NDArray[Any], ridge: float) -> None:
-        self.rows, self.W = rows, W
+    def __init__(
+        self, rows: _Rows, W: NDArray[Any], ridge: float, kept: float, least: int
+    ) -> None:
+        self.rows, self.W, self.kept, self.least = rows, W, kept, least
         weights, Y = rows.weights, rows.targets
         self.n = float(len(Y) if weights is None else weights.sum())
         means = np.average(Y, axis=0, weights=weights)
@@ -227,15 +235,16 @@ class _Search:
         self.index: list[int] = []
         self.gains: list[float] = []
         self.residuals: list[Float] = []
+        self.open = np.arange(W.shape[1])  # candidates that are still looked at
         doubled = rows.doubled_sums(W)
         self.a, self.c = (self.n + doubled.real) / 2, (self.n - doubled.real) / 2
         self.b = doubled.imag / 2
 
     def choose(self, count: int) -> None:
-        """One pass over the rows for the gains of all candidates, and `count` of them chosen."""
+        """One pass over the rows for the gains of the candidates, and `count` of them chosen."""
         chosen = self.W[:, self.index]
         basis, fit = self.basis, self.basis @ self.moments
-        F = self.rows.sums(self.W, chosen, fit, basis[:, self.n_summed :])
+        F = self.rows.sums(self.W[:, self.open], chosen, fit, basis[:, self.n_summed :])
         K = fit.shape[1]
         S, Q = F[:, :K], F[:, K:]
         self.n_summed = basis.shape[1]
@@ -243,11 +252,18 @@ class _Search:
         self.c = self.c - (Q.imag**2).sum(axis=1)
         self.b = self.b - (Q.real * Q.imag).sum(axis=1)
         gains = pair_gains(self.a, self.b, self.c, S, self.penalty)
-        gains[self.index] = -np.inf
-        looked_at = min(_LOOKED_AT * count, gains.size - len(self.index))
-        best = np.argsort(-gains, kind="stable")[:looked_at]
+        order = np.argsort(-gains, kind="stable")
+        best = self.open[order[: _LOOKED_AT * count]]
         products = self.rows.products(self.W[:, best], chosen)
         self._one_by_one(best, products, count)
+        self._close(order)
+
+    def _close(self, order: NDArray[np.intp]) -> None:
+        """Look no more at what was chosen, nor at what would gain least."""
+        order = order[: max(self.least, math.ceil(self.kept * len(order)))]
+        order = np.sort(order[~np.isin(self.open[order], self.index)])
+        self.open = self.open[order]
+        self.a, self.b, self.c = self.a[order], self.b[order], self.c[order]
 
     def _one_by_one(self, best: NDArray[np.intp], products: Float, count: int) -> None:
         """Choose among a few candidates, whose products with everything are known."""

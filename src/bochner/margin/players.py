@@ -41,8 +41,8 @@ from bochner.targets import Target
 
 DualUpdate = Literal["corrective", "gradient"]
 
-NEWTON_STEPS = 4  # on a GPU, from a warm start; the damped move does not need more
-_MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # elsewhere
+NEWTON_STEPS = 4  # on a device, from a warm start; the damped move does not need more
+_MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # on the host, which looks whether it is there
 _EXACT, _STRETCH = 128, 1.25  # functions, up to which every penalty is exact; see _steady
 MOST_REPLAYED = 10**10  # of n D^2; beyond this, we estimate, the products count more than asking
 
@@ -168,6 +168,7 @@ class CorrectiveMargin(_DualWeights):
                 self._replayed = _ReplayedNewton(room, self.signs, *how, before)
             self.weights, objective = self._replayed(self.weights, m)
             return objective
+        looks = is_host(columns)
         with warnings.catch_warnings():
             # As far as it came will do: the weights only move towards it.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -176,8 +177,8 @@ class CorrectiveMargin(_DualWeights):
                 self.signs,
                 self.C / m,
                 start=self._solution,
-                tol=_TOLERANCE if is_host(columns) else None,
-                max_steps=_MOST_NEWTON_STEPS,
+                tol=_TOLERANCE if looks else None,
+                max_steps=_MOST_NEWTON_STEPS if looks else NEWTON_STEPS,
             )
         square = self._xp.sum(solution.coefficients**2)
         self.weights, objective = weights_towards(

@@ -115,6 +115,8 @@ class Method:
         Settings that the fitted map found by itself on held-out rows, not to be looked for again.
     trial_limits : mapping
         The most that numbers of the map may be while others are chosen, where it is costly.
+    trial_settings : mapping
+        Settings that hold meanwhile, where what they save matters more than what they change.
     trial_width : int or None
         The most columns that it has meanwhile.
     guarantee : str or None
@@ -150,6 +152,7 @@ class Method:
     start: Callable[[int, int | None], dict[str, Any]] = _no_settings
     settle: Callable[[Any], dict[str, Any]] = _no_settings
     trial_limits: Mapping[str, int] = field(default_factory=dict)
+    trial_settings: Mapping[str, Any] = field(default_factory=dict)
     trial_width: int | None = None
     guarantee: str | None = None
     patterns: Literal["found", "weighted", "patches"] | None = None

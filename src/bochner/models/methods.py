@@ -109,6 +109,13 @@ def _fewer_candidates(n_columns: int, width: int | None) -> dict[str, Any]:
     return {"n_candidates": affordable} if affordable < N_CANDIDATES else {}
 
 
+def _as_many_as_are_looked_at(n_columns: int, width: int | None) -> dict[str, Any]:
+    """The candidates that a set is chosen among: others would only loosen its certificate."""
+    from bochner.fourier.candidates import n_first
+
+    return {"n_candidates": n_first(2 * (width or 0), n_columns)}
+
+
 def _found_by_the_game(feature_map: Any) -> dict[str, Any]:
     setting = feature_map.setting_
     found = {name: getattr(setting, name) for name in ("dual_update", "band", "damping")}
@@ -120,7 +127,8 @@ def _chosen_on_held_out_rows(feature_map: Any) -> dict[str, Any]:
 
 
 def _strength_of_landmarks(feature_map: Any) -> dict[str, Any]:
-    return {"beta": feature_map.beta_} if feature_map.beta_ else {"posterior": None}
+    beta = getattr(feature_map, "beta_", 0.0)  # the plain kernel has none
+    return {"beta": beta} if beta else {"posterior": None}
 
 
 def _rounds_kept(feature_map: Any) -> dict[str, Any]:
@@ -305,7 +313,7 @@ METHODS: dict[str, Method] = {
             cost=7,
             supervised=True,
             even=True,
-            start=_fewer_candidates,
+            start=_as_many_as_are_looked_at,
             settle=_chosen_on_held_out_rows,
             trial_width=TRIAL_SET,
             trial_limits={"n_candidates": TRIAL_CHOICES},
@@ -347,6 +355,8 @@ METHODS: dict[str, Method] = {
             cost=6,
             supervised=True,
             settle=_strength_of_landmarks,
+            # The gamma of the plain kernel suits what is learned around it.
+            trial_settings={"posterior": None},
             trial_width=TRIAL_LANDMARKS,
             limit=_landmark_limit,
             saved_types=_LANDMARK_TYPES,

@@ -151,12 +151,14 @@ class SettingTrial(Trial):
     def is_whole(self) -> bool:
         """Whether these are the rows and the maps that the penalty is chosen with."""
         fewer_rows = len(self.problem.y) > len(self.y) + len(self.held_y)
-        return not (fewer_rows or self.is_narrower or self.method.trial_limits)
+        cheaper = self.method.trial_limits or self.method.trial_settings
+        return not (fewer_rows or self.is_narrower or cheaper)
 
     def cheaper(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings with the limits that hold for trials."""
+        """Settings with what holds for trials."""
         limits = self.method.trial_limits.items()
-        return {**settings, **{name: min(most, settings.get(name, most)) for name, most in limits}}
+        limited = {name: min(most, settings.get(name, most)) for name, most in limits}
+        return {**settings, **limited, **self.method.trial_settings}
 
     def head(self) -> LinearHead:
         return self.problem.head(squares=True)
