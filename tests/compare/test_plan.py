@@ -90,6 +90,8 @@ def test_the_cheapest_come_first_and_every_method_before_more(wine):
     assert {each.width for each in cells[len(FOR_CLASSES) : len(cells) // 2]} == {64}
     names = [each.method for each in first]
     assert names.index("RBFSampler") < names.index("MarginFourierFeatures") < names.index(EXACT)
+    last = [each.method for each in cells[len(FOR_CLASSES) : len(cells) // 2]]
+    assert last.index("MarginFourierFeatures") < last.index("RBFSampler")
 
 
 def test_fingerprint(wine):

@@ -167,3 +167,15 @@ def test_several_penalties_at_once_are_each_alone(place, rng):
         expected = Ridge(alpha=penalty).fit(features[:, [6, 1, 4]], targets)
         np.testing.assert_allclose(coefficients[k], expected.coef_.T, atol=1e-12)
         np.testing.assert_allclose(intercepts[k], expected.intercept_, atol=1e-12)
+
+
+def test_products_of_float32_features_lose_less_than_the_weakest_penalty_adds():
+    """Features of norm one that are alike, around a constant: as those of a wide kernel."""
+    rng = np.random.default_rng(0)
+    n, D = 5000, 300
+    waves = np.cos(rng.normal(size=(n, 3)) @ rng.normal(size=(3, D)) / 4 + 1)
+    features = (waves * D**-0.5).astype(np.float32)
+    found = NormalEquations.from_rows(features, rng.normal(size=(n, 1)))
+    centred = features.astype(np.float64) - features.mean(axis=0, dtype=np.float64)
+    wrong = np.linalg.norm(found.gram - centred.T @ centred, 2)
+    assert 0 < wrong < 1e-9 * n

@@ -98,7 +98,11 @@ def line_of(cell: Cell) -> Line:
 
 
 def _narrowest_first(lines: Sequence[Line]) -> list[Line]:
-    """First every method at its smallest width, then at its next; the cheapest first."""
+    """First every method at its smallest width, then at its next; the cheapest first.
+
+    Of the last ones the costliest come first: no process is left with a long one when the others
+    have nothing more to do.
+    """
     widths: dict[str, set[int]] = {}
     for method, width, _ in lines:
         widths.setdefault(method, set()).add(width or 0)
@@ -106,7 +110,8 @@ def _narrowest_first(lines: Sequence[Line]) -> list[Line]:
     def turn(line: Line) -> tuple[int, bool, int]:
         method, width, mode = line
         narrower = sorted(widths[method]).index(width or 0)
-        return narrower, mode is not None, METHODS[method].cost
+        cost, is_last = METHODS[method].cost, 0 < narrower == len(widths[method]) - 1
+        return narrower, mode is not None, -cost if is_last else cost
 
     return sorted(lines, key=turn)
 

@@ -66,7 +66,9 @@ class NormalEquations:
     r"""What rows add up to: their weight, means, centred Gram matrix and moments.
 
     The sums are float64 wherever the device has it: float32 sums of squares would hide the
-    weakest penalties.
+    weakest penalties. On the host products of 1024 centred float32 rows are float32 and their sum
+    is float64, in half the time: of features of norm one that is an error of 3e-10 for each row,
+    where the weakest penalty is 1e-9.
 
     Attributes
     ----------
@@ -125,17 +127,16 @@ class NormalEquations:
         target_means = xp.sum(weighted(targets, slice(0, n)), axis=0) / (total or 1.0)
         gram = zeros((D, D), features, wide)
         moments = zeros((D, targets.shape[1]), features, wide)
+        product = features.dtype if is_host(features) else wide
         for block in blocks:
-            rows = cast(features[block, :], wide) - means
-            if weights is None:
-                # the product of an array with its own transpose takes half the time in BLAS
-                gram += rows.T @ rows  # in place: these matrices are what memory is needed for
-                moments = moments + rows.T @ (targets[block, :] - target_means)
-            else:
+            rows, aims = cast(features[block, :], wide) - means, targets[block, :] - target_means
+            if weights is not None:
                 roots = xp.sqrt(weights[block])[:, None]
-                scaled = rows * roots
-                gram += scaled.T @ scaled
-                moments = moments + scaled.T @ ((targets[block, :] - target_means) * roots)
+                rows, aims = rows * roots, aims * roots
+            moments = moments + rows.T @ aims
+            rows = cast(rows, product)
+            # the product of an array with its own transpose takes half the time in BLAS
+            gram += rows.T @ rows  # in place: these matrices are what memory is needed for
         epsilon = machine_epsilon(features.dtype, xp)
         return cls(total, means, target_means, gram, moments, epsilon)
 
