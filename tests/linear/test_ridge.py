@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from bochner.linear import GrowingRidge
+from bochner.linear.normal_equations import NormalEquations
 from tests.places import PLACES, on_host
 
 
