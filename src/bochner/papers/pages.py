@@ -122,16 +122,21 @@ def overview(stored: Mapping[str, Mapping[str, Any]]) -> str:
         done = sum(name in stored for name in studies)
         counts = (f"{done} of {len(studies)}", str(len(claims)), str(failed))
         rows.append((link, paper.methods, *counts))
-    contents = "\n".join(f"{p.authors} <results-{p.name}>" for p in PAPERS.values())
-    earlier = "\n".join(f"{p.authors}, earlier <earlier-{p.name}>" for p in PAPERS.values())
+    contents = [f"{p.authors} <results-{p.name}>" for p in PAPERS.values()]
+    contents += [
+        f"{p.authors}, earlier <earlier-{p.name}>"
+        for key, p in PAPERS.items()
+        if _missing(key, stored)
+    ]
+    lines = "\n".join([*contents, "Errata <errata>"])
     return f"""# The papers, reproduced
 
 Three papers, their tables and figures measured with this package, next to the published numbers.
 
 {_table(rows)}
 
-Errors in the papers themselves are [collected here](errata.md). Each paper's page leads to what
-was measured at earlier commits, of which there is no record that a program can read.
+Errors in the papers themselves are [collected here](errata.md). Where a study is not on record yet,
+the paper's page leads to what was measured at earlier commits.
 
 ## Do it yourself
 
@@ -153,9 +158,7 @@ results on record.
 ```{{toctree}}
 :hidden:
 
-{contents}
-{earlier}
-Errata <errata>
+{lines}
 ```
 """
 
@@ -165,7 +168,7 @@ def paper_page(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> str:
     about = PAPERS[paper]
     studies = {name: study for name, study in STUDIES.items() if study.paper == paper}
     done = {name: stored[name] for name in studies if name in stored}
-    missing = [f"`{name}`" for name in studies if name not in stored]
+    missing = [f"`{name}`" for name in _missing(paper, stored)]
     parts = [
         f"# {about.authors}, reproduced",
         f"{about.citation}. Methods: {about.methods}. This page is written by `{COMMAND}` from the"
@@ -185,6 +188,11 @@ def paper_page(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> str:
     for document in done.values():
         parts += _study(document)
     return "\n\n".join(parts) + "\n"
+
+
+def _missing(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Studies of a paper of which nothing is on record."""
+    return [n for n, study in STUDIES.items() if study.paper == paper and n not in stored]
 
 
 def _study(document: Mapping[str, Any]) -> Iterator[str]:
