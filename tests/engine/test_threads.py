@@ -7,6 +7,7 @@ from bochner.engine.threads import (
     default_threads,
     limited_threads,
     ordered_map,
+    side_by_side,
     single_threaded_blas,
 )
 
@@ -110,3 +111,27 @@ def test_the_callers_limit_is_the_default():
 
 def test_no_tasks():
     assert list(ordered_map(lambda i: i, [], 4)) == []
+
+
+def test_tasks_may_ask_for_threads_of_their_own():
+    """They get none: all may be waiting for each other."""
+
+    def outer(task):
+        return sum(ordered_map(lambda k: k * task, range(50), 4))
+
+    assert list(ordered_map(outer, range(20), 4)) == [1225 * task for task in range(20)]
+
+
+@pytest.mark.parametrize("n_threads", [None, 1, 2])
+@pytest.mark.parametrize("n_tasks", [0, 1, 5])
+def test_side_by_side_keeps_the_order(n_threads, n_tasks):
+    with threadpool_limits(2, user_api="blas"):
+        assert list(side_by_side(lambda k: k * k, range(n_tasks), n_threads)) == [
+            k * k for k in range(n_tasks)
+        ]
+
+
+def test_one_task_alone_has_the_threads_of_blas():
+    with threadpool_limits(2, user_api="blas"):
+        assert list(side_by_side(lambda _: default_threads(), [0])) == [2]
+        assert list(side_by_side(lambda _: default_threads(), [0, 1])) == [1, 1]

@@ -2,6 +2,7 @@
 
 import functools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -46,6 +47,21 @@ EXPECTED_FAILURES = dict.fromkeys(
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("make", [KernelClassifier, KernelRegressor])
+def test_threads_change_neither_the_choice_nor_the_order_of_the_record(make):
+    """Settings are tried side by side; warnings are shown as before when they are done."""
+    X, y = classes(1000) if make is KernelClassifier else numbers(1000)
+    filters = list(warnings.filters)
+    one, two = (make(random_state=0, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert warnings.filters == filters
+    for first, second in zip(one.search_results_, two.search_results_, strict=True):
+        known = first.keys() - {"seconds", "score"}
+        assert {name: first[name] for name in known} == {name: second[name] for name in known}
+        assert first["score"] == pytest.approx(second["score"], abs=0.002)
+    scores = [model.score(X, y) for model in (one, two)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
 
 
 def classes(n=400, n_classes=3, seed=0):

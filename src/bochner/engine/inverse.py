@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from numpy.linalg import LinAlgError
 
+from bochner.engine import lapack
 from bochner.engine.places import identity, is_host, is_torch, namespace
 from bochner.engine.threads import single_threaded_blas
 
@@ -25,8 +26,7 @@ def inverse(H: Any) -> Callable[[Any], Any]:
         lower = cholesky(H)
 
         def on_host(B: Any) -> Any:
-            with _threads(lower):
-                return linalg.cho_solve((lower, True), B, check_finite=False)
+            return solve_triangular(lower, solve_triangular(lower, B), transposed=True)
 
         return on_host
     if is_torch(H):
@@ -50,7 +50,7 @@ def inverse_or_none(H: Any) -> Callable[[Any], Any] | None:
         return None if bool(failed) else lambda B: torch.cholesky_solve(B, factor)
     try:
         return inverse(H)
-    except linalg.LinAlgError:
+    except LinAlgError:
         return None
 
 
@@ -65,7 +65,7 @@ def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
         A = np.asarray(H, order="C") if overwrite else np.array(H, order="C")
         A.flat[:: len(A) + 1] += ridge
         with _threads(A):
-            return linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)
+            return lapack.cholesky(A)
     bare = isinstance(ridge, float) and ridge == 0
     A = H if bare else H + ridge * identity(H.shape[-1], H, H.dtype)
     if is_torch(H):
@@ -80,9 +80,7 @@ def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:
     r"""The solution of :math:`L Z = B`, or of :math:`L^\top Z = B`."""
     if is_host(lower):
         with _threads(lower):
-            return linalg.solve_triangular(
-                lower, B, trans=int(transposed), lower=True, check_finite=False
-            )
+            return lapack.solve_triangular(lower, B, transposed=transposed)
     triangle = lower.mT if transposed else lower
     if is_torch(lower):
         import torch

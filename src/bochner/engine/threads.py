@@ -96,6 +96,15 @@ class _SingleThreadedBlas:
 single_threaded_blas = _SingleThreadedBlas()
 
 
+class _AtWork(threading.local):
+    """Whether this thread is doing one of several tasks."""
+
+    now = False
+
+
+_at_work = _AtWork()
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
     """The threads that help the calling one, kept for the life of the process."""
@@ -113,9 +122,10 @@ def ordered_map(
 
     The order is what makes sums reproducible: a reduction over the results adds them in the
     same order on any number of threads. The calling thread works too. When the consumer stops
-    early or is interrupted, tasks that have not begun are dropped.
+    early or is interrupted, tasks that have not begun are dropped. Within a task everything is
+    done by its own thread: there are no others to wait for.
     """
-    n_threads = min(n_threads, len(tasks))
+    n_threads = 1 if _at_work.now else min(n_threads, len(tasks))
     if n_threads <= 1:
         # A single task is a small one: more threads of BLAS would only wait for each other.
         with single_threaded_blas:
@@ -131,6 +141,7 @@ def ordered_map(
                 index = waiting.popleft()
             except IndexError:  # another thread took the last one
                 return
+            _at_work.now = True
             try:
                 futures[index].set_result(work(tasks[index]))
             except BaseException as error:
@@ -138,6 +149,8 @@ def ordered_map(
                 # now never begins.
                 futures[index].set_exception(error)
                 waiting.clear()
+            finally:
+                _at_work.now = False
 
     with single_threaded_blas:
         helpers = [_pool().submit(help_out) for _ in range(n_threads - 1)]
@@ -149,6 +162,19 @@ def ordered_map(
         finally:
             waiting.clear()
             wait(helpers)
+
+
+def side_by_side(
+    work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None = None
+) -> Iterator[Result]:
+    """:func:`ordered_map` for a few large tasks; one alone has all threads that BLAS may use.
+
+    So has each in turn where there is one thread only.
+    """
+    n_threads = n_threads or default_threads()
+    if len(tasks) < 2 or n_threads < 2:
+        return map(work, tasks)
+    return ordered_map(work, tasks, n_threads)
 
 
 class Scratch(threading.local):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from bochner.engine.places import is_host
+from bochner.engine.threads import side_by_side
 from bochner.fourier.bandwidth import median_distance
 from bochner.linear.paired import is_clearly_lower
 from bochner.linear.search import search_along
@@ -96,13 +98,23 @@ class Rounds:
         for number in range(1, 2 * n_rounds + 1):
             if number > n_rounds:
                 playing = [mode for mode in playing if _falls_fast(chains[mode])]
-            for mode in playing:
-                last = chains[mode][-1]
-                matrix = self._matrix(last.predictor, self.rows.X, mode)
-                chains[mode].append(self._round(mode, number, matrix, last))
+            rounds = side_by_side(partial(self._next, number, chains), playing, self._n_threads)
+            for mode, found in zip(playing, rounds, strict=True):
+                chains[mode].append(found)
             best = min((chains[mode][-1].predictor.error for mode in playing), default=0.0)
             playing = [mode for mode in playing if _promises(chains[mode], best)]
         return chains
+
+    def _next(self, number: int, chains: dict[str, list[Round]], mode: str) -> Round:
+        last = chains[mode][-1]
+        matrix = self._matrix(last.predictor, self.rows.X, mode)
+        return self._round(mode, number, matrix, last)
+
+    @property
+    def _n_threads(self) -> int | None:
+        """For modes side by side; a device, or a cluster, does one after the other."""
+        given: int | None = self.options.get("n_threads")
+        return given if is_host(self.rows.X) else 1
 
     def replay(
         self,

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,7 @@ class Fold:
         self._scalers: dict[str, ColumnScaler] = {}
         self._metrics: dict[str, GradientMetric] = {}  # by scaling
         self._spaces: dict[tuple[str, str | None], Space] = {}
+        self._lock = RLock()  # what several threads need is computed once
 
     def without_split(self) -> Fold:
         """All rows to fit on; the last of them, to have some, to judge by."""
@@ -168,7 +170,7 @@ class Fold:
         )
 
     def _make_room(self) -> None:
-        for space in self._spaces.values():
+        for space in list(self._spaces.values()):
             space.forget_pairs()
 
     def steps_of(self, setting: Setting) -> list[tuple[str, Any]]:
@@ -255,12 +257,16 @@ class Fold:
     def space(self, scaling: Scaling, metric: str | None) -> Space:
         """The rows after a scaling and a metric."""
         key = scaling, metric
-        if key not in self._spaces:
-            if metric is None:
-                step: Any = ColumnScaler(scaling).fit(self.rows.X)
-                self._scalers[scaling] = step
-                before = Space(self.rows.X, self.held.X)
-            else:
-                step, before = self.metric_of(scaling, metric), self.space(scaling, None)
-            self._spaces[key] = Space(step.transform(before.X), step.transform(before.held_X))
-        return self._spaces[key]
+        with self._lock:
+            if key not in self._spaces:
+                self._spaces[key] = self._new_space(scaling, metric)
+            return self._spaces[key]
+
+    def _new_space(self, scaling: Scaling, metric: str | None) -> Space:
+        if metric is None:
+            step: Any = ColumnScaler(scaling).fit(self.rows.X)
+            self._scalers[scaling] = step
+            before = Space(self.rows.X, self.held.X)
+        else:
+            step, before = self.metric_of(scaling, metric), self.space(scaling, None)
+        return Space(step.transform(before.X), step.transform(before.held_X))

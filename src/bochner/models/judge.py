@@ -7,7 +7,9 @@ computed twice.
 
 from __future__ import annotations
 
+import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bochner.engine.places import is_host
+from bochner.engine.threads import side_by_side
 from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.linear.search import search_along, search_by_slope
 from bochner.metric.gradient_metric import Mode
@@ -33,6 +37,12 @@ from bochner.models.settings import (
 )
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
+
+
+class _Apart(threading.local):
+    """What a thread of several has tried, to be written down in order; None is no such thread."""
+
+    notes: list[Tried] | None = None
 
 
 class Judge:
@@ -77,6 +87,7 @@ class Judge:
         self.rows_are_dense = not sparse.issparse(self.folds[0].rows.X)
         self.report, self._keep_sums = report, keep_sums
         self.tried: list[Tried] = []
+        self._apart = _Apart()
         self._found: dict[tuple[Setting, int], Tried] = {}
         self._fitted: dict[Setting, tuple[Any, Any]] = {}  # maps, and their RidgeEquations
 
@@ -156,10 +167,39 @@ class Judge:
         return self.judge(replace(setting, width=width))
 
     def noted(self, tried: Tried) -> Tried:
-        """What was tried, written down."""
+        """What was tried, written down: by a thread of several when its turn comes."""
+        if self._apart.notes is not None:
+            self._apart.notes.append(tried)
+            return tried
         self.tried.append(tried)
         self.report(tried)
         return tried
+
+    def side_by_side(
+        self, attempt: Callable[[Any], Tried | None], ways: Sequence[Any]
+    ) -> list[Tried]:
+        """What comes of several ways, without None, each in a thread of its own.
+
+        Matrices of few rows are too small for several threads of BLAS. On a device there are none.
+        """
+
+        def apart(way: Any) -> tuple[Tried | None, list[Tried]]:
+            notes: list[Tried] = []
+            self._apart.notes = notes
+            try:
+                return attempt(way), notes
+            finally:
+                self._apart.notes = None
+
+        found: list[Tried] = []
+        n_threads = None if is_host(self.folds[0].rows.X) else 1
+        # what threads do to the filters of warnings, each for itself, is undone here
+        with warnings.catch_warnings():
+            for tried, notes in side_by_side(apart, ways, n_threads):
+                for one in notes:
+                    self.noted(one)
+                found += [tried] if tried is not None else []
+        return found
 
     def along_bandwidths(self, setting: Setting, n_rows: int) -> Tried:
         """The best bandwidth and penalty for a setting that is otherwise given."""

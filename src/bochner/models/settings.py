@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
@@ -55,13 +56,15 @@ class Space:
     held_X: Any
     _distances: dict[str, float] = field(default_factory=dict)
     _pairs: dict[tuple[int, bool, bool], Distances] = field(default_factory=dict)
+    _lock: Any = field(default_factory=RLock)  # what several threads need is computed once
 
     def distance(self, name: str) -> float:
         """The median distance of a name between rows."""
-        if name not in self._distances:
-            rows = self.X[:_DISTANCE_ROWS, :]
-            self._distances[name] = median_distance(rows, name, RandomState(0)) or 1.0
-        return self._distances[name]
+        with self._lock:
+            if name not in self._distances:
+                rows = self.X[:_DISTANCE_ROWS, :]
+                self._distances[name] = median_distance(rows, name, RandomState(0)) or 1.0
+            return self._distances[name]
 
     def pairs(self, n_rows: int, single: bool, *, held: bool) -> Distances:
         """From rows to the first `n_rows` to fit on: from these, or from those to judge by.
@@ -69,12 +72,13 @@ class Space:
         They are kept for other kernels; `single` is whether in float32.
         """
         key = n_rows, single, held
-        if key not in self._pairs:
-            dtype = np.float32 if single else np.float64
-            first = self.X[:n_rows].astype(dtype, copy=False)
-            others = self.held_X.astype(dtype, copy=False) if held else first
-            self._pairs[key] = Distances(others, first)
-        return self._pairs[key]
+        with self._lock:
+            if key not in self._pairs:
+                dtype = np.float32 if single else np.float64
+                first = self.X[:n_rows].astype(dtype, copy=False)
+                others = self.held_X.astype(dtype, copy=False) if held else first
+                self._pairs[key] = Distances(others, first)
+            return self._pairs[key]
 
     def forget_pairs(self) -> None:
         """Make room."""

@@ -134,10 +134,12 @@ class Tuner:
     def run(self) -> Tried:
         """The best setting, tried with all rows and features."""
         first, coarse = self.families[0], self._coarse
-        by_scaling = [
-            self.judge.along_bandwidths(Setting(s, None, first, None, coarse[0]), coarse[1])
-            for s in self._open_scalings()
-        ]
+        by_scaling = self.judge.side_by_side(
+            lambda s: self.judge.along_bandwidths(
+                Setting(s, None, first, None, coarse[0]), coarse[1]
+            ),
+            list(self._open_scalings()),
+        )
         plain = self._best(by_scaling)
         with_metric = self._with_metric(plain.setting)
         asked = self.mode not in ("auto", None) and bool(with_metric)
@@ -228,9 +230,10 @@ class Tuner:
         """Exact methods on more and more rows, of which fewer and fewer go on; the best first."""
         few = self._few_rows
         first = self._by_family(by_mode, None, few)
-        for setting in self._more_spaces(first, by_mode, by_scaling):
-            if self._in_time():
-                first.append(self.judge.along_bandwidths(setting, few))
+        first += self.judge.side_by_side(
+            lambda setting: self.judge.along_bandwidths(setting, few) if self._in_time() else None,
+            self._more_spaces(first, by_mode, by_scaling),
+        )
         found = self._on_more(self._going_on(first, 4, 2.0), _SECOND_ROWS)
         best = self._decided(found)
         near = min([best, *self._nearby(best)], key=lambda one: one.loss)
@@ -307,39 +310,41 @@ class Tuner:
 
     def _on_more(self, found: Sequence[Tried], n_rows: int) -> list[Tried]:
         """The same with more rows, the best first."""
+
+        def again(one: Tried) -> Tried | None:
+            if one is not found[0] and not self._in_time():
+                return None
+            return self.judge.judge(one.setting, n_rows, self._weaker(one.setting, n_rows))
+
         if found[0].n_rows < self.judge.n_rows:
-            found = [
-                self.judge.judge(one.setting, n_rows, self._weaker(one.setting, n_rows))
-                for position, one in enumerate(found)
-                if position == 0 or self._in_time()
-            ]
+            found = self.judge.side_by_side(again, found)
         return sorted(found, key=lambda one: one.loss)
 
     def _nearby(self, one: Tried) -> list[Tried]:
         """The same with bandwidths between those that were tried."""
         setting, n_rows = one.setting, one.n_rows
-        if setting.bandwidth is None:
+        bandwidth = setting.bandwidth
+        if bandwidth is None:
             return []
-        return [
-            self.judge.judge(
-                replace(setting, bandwidth=factor * setting.bandwidth),
-                n_rows,
-                self._weaker(setting, n_rows),
-            )
-            for factor in _NEARBY
-            if self._in_time()
-        ]
+
+        def near(factor: float) -> Tried | None:
+            if not self._in_time():
+                return None
+            here = replace(setting, bandwidth=factor * bandwidth)
+            return self.judge.judge(here, n_rows, self._weaker(setting, n_rows))
+
+        return self.judge.side_by_side(near, _NEARBY)
 
     def _by_family(self, by_mode: Sequence[Tried], width: int | None, n_rows: int) -> list[Tried]:
         """The best of every family, with the best mode of the metric for it; the best first."""
-        found = [
-            self.judge.along_bandwidths(
-                replace(self._best(suited(family, by_mode)).setting, family=family, width=width),
-                n_rows,
-            )
-            for position, family in enumerate(self.families)
-            if position == 0 or self._in_time()
-        ]
+
+        def along(family: Family) -> Tried | None:
+            if family is not self.families[0] and not self._in_time():
+                return None
+            best = self._best(suited(family, by_mode)).setting
+            return self.judge.along_bandwidths(replace(best, family=family, width=width), n_rows)
+
+        found = self.judge.side_by_side(along, self.families)
         return sorted(found, key=lambda one: one.loss)
 
     def _next_mode(self, setting: Setting, by_mode: Sequence[Tried]) -> list[Setting]:
@@ -375,10 +380,12 @@ class Tuner:
         """The setting with the metric of each mode, the simplest first."""
         if self.mode is None or not self._in_time():
             return []
-        return [
-            self.judge.along_bandwidths(replace(setting, metric=mode), self._coarse[1])
-            for mode in self.judge.learn_metric(setting.scaling, self.mode)
-        ]
+        return self.judge.side_by_side(
+            lambda mode: self.judge.along_bandwidths(
+                replace(setting, metric=mode), self._coarse[1]
+            ),
+            self.judge.learn_metric(setting.scaling, self.mode),
+        )
 
     def _best(self, candidates: Sequence[Tried]) -> Tried:
         """Of candidates, the simplest first: the best one, or a simpler one as good as that.

@@ -135,8 +135,8 @@ Three papers, their tables and figures measured with this package, next to the p
 
 {_table(rows)}
 
-Errors in the papers themselves are [collected here](errata.md). Where a study is not on record yet,
-the paper's page leads to what was measured at earlier commits.
+Errors in the papers themselves are [collected here](errata.md). Where a study is not on record
+yet, the paper's page leads to what was measured at earlier commits.
 
 ## Do it yourself
 

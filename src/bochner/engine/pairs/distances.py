@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Distances:
     def __init__(self, X: Array, Z: Array, n_threads: int | None = None) -> None:
         self.X, self.Z, self.n_threads = X, Z, n_threads
         self._known: dict[bool, Array] = {}  # squared, or sums of absolute differences
+        self._lock = Lock()  # threads with several kernels wait for them
 
     def kernel_rows(self, kernel: Any) -> Array:
         """The values of a kernel, in an array of their own: as of the engine."""
@@ -49,7 +51,8 @@ class Distances:
         return turned_into_values(self._distances(form), form, self.n_threads)
 
     def _distances(self, form: Form) -> Array:
-        if form.radial not in self._known:
-            found = distances_between(self.X, self.Z, form, self.n_threads)
-            self._known[form.radial] = found
-        return self._known[form.radial]
+        with self._lock:
+            if form.radial not in self._known:
+                found = distances_between(self.X, self.Z, form, self.n_threads)
+                self._known[form.radial] = found
+            return self._known[form.radial]

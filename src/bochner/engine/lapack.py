@@ -1,0 +1,111 @@
+"""Cholesky factors and triangular systems of NumPy arrays, several at a time.
+
+SciPy's functions hold Python's global lock while LAPACK works, so that threads wait for each
+other. Here the same routines, of SciPy's own LAPACK, are called without it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from numpy.typing import NDArray
+from scipy import linalg
+
+Array = NDArray[Any]
+
+_PREFIXES = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
+
+
+@cache
+def _routine(name: str) -> Callable[..., None] | None:
+    """A routine of LAPACK, all of whose arguments are pointers; None where it cannot be had."""
+    from scipy.linalg import cython_lapack
+
+    capsule = cython_lapack.__pyx_capi__.get(name)
+    get_name, get_pointer = (
+        ctypes.pythonapi.PyCapsule_GetName,
+        ctypes.pythonapi.PyCapsule_GetPointer,
+    )
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer.restype = ctypes.c_void_p
+    get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    signature = b"" if capsule is None else get_name(capsule)
+    if not (signature.startswith(b"void (char *, ") and b" int *" in signature):
+        return None  # whole numbers of another size
+    n_arguments = signature.count(b",") + 1
+    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)
+    return kind(get_pointer(capsule, signature))
+
+
+def _call(routine: Callable[..., None], *arguments: Any) -> int:
+    """What a routine says of its success; numbers, letters and arrays are passed by address."""
+    info = ctypes.c_int(0)
+    passed: list[Any] = []
+    for one in (*arguments, info):
+        if isinstance(one, np.ndarray):
+            passed.append(one.ctypes.data)
+        else:
+            value = ctypes.c_char(one) if isinstance(one, bytes) else one
+            value = ctypes.c_int(value) if isinstance(value, int) else value
+            passed.append(ctypes.addressof(value))
+            arguments = (*arguments, value)  # kept alive
+    routine(*passed)
+    return info.value
+
+
+def cholesky(A: Array) -> Array:
+    """The lower factor of a positive definite matrix in C order, in its place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.lapack import cholesky
+    >>> cholesky(np.array([[4.0, 2.0], [2.0, 5.0]]))
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    routine = _routine(f"{_PREFIXES[A.dtype]}potrf") if A.dtype in _PREFIXES else None
+    if routine is None or not A.flags.c_contiguous or not len(A):
+        return np.asarray(linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False))
+    n = len(A)
+    failed = _call(routine, b"L", n, A, n)
+    if failed:
+        raise LinAlgError(f"{failed}-th leading minor of the array is not positive definite")
+    for row in range(1, n):
+        A[row, :row] = 0.0  # what is above the diagonal of the transpose
+    return A.T
+
+
+def solve_triangular(lower: Array, B: Array, *, transposed: bool = False) -> Array:
+    r"""The solution of :math:`L Z = B`, or of :math:`L^\top Z = B`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bochner.engine.lapack import solve_triangular
+    >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 2.0]]), np.array([4.0, 4.0]))
+    array([2., 1.])
+    """
+    same = lower.dtype in _PREFIXES and B.dtype == lower.dtype
+    routine = _routine(f"{_PREFIXES[lower.dtype]}trtrs") if same else None
+    in_order = lower.flags.f_contiguous or lower.flags.c_contiguous
+    if routine is None or not in_order or not B.size:
+        return np.asarray(
+            linalg.solve_triangular(
+                lower, B, trans=int(transposed), lower=True, check_finite=False
+            )
+        )
+    # in C order the memory is that of the transpose, an upper triangle in LAPACK's order
+    columns_first = lower.flags.f_contiguous
+    triangle = b"L" if columns_first else b"U"
+    trans = b"T" if transposed == columns_first else b"N"
+    Z = np.array(B, order="F")
+    n, n_columns = len(lower), Z.size // len(lower)
+    if _call(routine, triangle, trans, b"N", n, n_columns, lower, n, Z, n):
+        raise LinAlgError("the triangle is singular")
+    return Z
