@@ -5,7 +5,9 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.model_selection import GridSearchCV
@@ -62,6 +64,28 @@ def test_threads_change_neither_the_choice_nor_the_order_of_the_record(make):
         assert first["score"] == pytest.approx(second["score"], abs=0.002)
     scores = [model.score(X, y) for model in (one, two)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
+@pytest.mark.parametrize("make", [KernelClassifier, KernelRegressor])
+def test_tables_as_the_output_of_transformers_change_nothing(make):
+    X, y = classes() if make is KernelClassifier else numbers()
+    expected = make(random_state=0).fit(X, y)
+    with config_context(transform_output="pandas"):
+        model = make(random_state=0).fit(X, y)
+        found = model.predict(X)
+        again = model.trained_again(X, y)
+    np.testing.assert_array_equal(found, expected.predict(X))
+    np.testing.assert_allclose(again.predict(X), expected.trained_again(X, y).predict(X))
+
+
+def test_categories_and_tables_as_the_output_of_transformers():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(size=200), "colour": rng.choice(["a", "b"], 200)})
+    y = table["size"] + (table["colour"] == "a")
+    expected = KernelRegressor(random_state=0).fit(table, y).predict(table)
+    with config_context(transform_output="pandas"):
+        found = KernelRegressor(random_state=0).fit(table, y).predict(table)
+    np.testing.assert_array_equal(found, expected)
 
 
 def classes(n=400, n_classes=3, seed=0):

@@ -43,19 +43,21 @@ def _routine(name: str) -> Callable[..., None] | None:
 
 
 def _call(routine: Callable[..., None], *arguments: Any) -> int:
-    """What a routine says of its success; numbers, letters and arrays are passed by address."""
+    """What a routine says of its success, 0 of a good one."""
     info = ctypes.c_int(0)
-    passed: list[Any] = []
-    for one in (*arguments, info):
-        if isinstance(one, np.ndarray):
-            passed.append(one.ctypes.data)
-        else:
-            value = ctypes.c_char(one) if isinstance(one, bytes) else one
-            value = ctypes.c_int(value) if isinstance(value, int) else value
-            passed.append(ctypes.addressof(value))
-            arguments = (*arguments, value)  # kept alive
-    routine(*passed)
+    values = [*map(_in_memory, arguments), info]  # which stay where they are until it is done
+    addresses = (
+        one.ctypes.data if isinstance(one, np.ndarray) else ctypes.addressof(one) for one in values
+    )
+    routine(*addresses)
     return info.value
+
+
+def _in_memory(argument: int | bytes | Array) -> Any:
+    """A whole number or a letter as C has it, an array as it is."""
+    if isinstance(argument, int):
+        return ctypes.c_int(argument)
+    return ctypes.c_char(argument) if isinstance(argument, bytes) else argument
 
 
 def cholesky(A: Array) -> Array:

@@ -6,11 +6,13 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
@@ -39,6 +41,8 @@ from bochner.models.settings import HINGE, SQUARES, Labelled, Setting, Tried, on
 from bochner.models.tables import as_frame, fit_preparation
 from bochner.models.tuner import Tuner
 
+# Steps work on each other's arrays, whatever a user wants transformers to return.
+_arrays = partial(config_context, transform_output="default")
 FEWEST_ROWS = 5
 _BATCH = 2**24  # features that are held at a time in predictions
 _SEARCH_SHARE = 0.6  # of a time budget; the rest is for the last fit
@@ -107,7 +111,7 @@ class KernelModel(CheckedRows):
 
     def _fit(self, X: Any, y: NDArray[Any], weights: Float | None) -> Self:
         """Choose and fit for rows and targets that have been checked."""
-        with limited_threads(self._n_threads()):
+        with limited_threads(self._n_threads()), _arrays():
             return self._choose_and_fit(X, y, weights)
 
     def _choose_and_fit(self, X: Any, y: NDArray[Any], weights: Float | None) -> Self:
@@ -159,11 +163,13 @@ class KernelModel(CheckedRows):
         """Rows as numbers that have been checked; a preparation that they need is fitted first."""
         if reset:
             self.__dict__.pop(self._learned, None)
-            self.preparation_ = fit_preparation(X)
+            with _arrays():
+                self.preparation_ = fit_preparation(X)
         if self.preparation_ is None:
             return self._validate_rows(X, reset=reset)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        return self.preparation_.transform(as_frame(X))
+        with _arrays():
+            return self.preparation_.transform(as_frame(X))
 
     def _tuner(
         self, X: Any, y: NDArray[Any], weights: Float | None, seed: int, begun: float
@@ -238,7 +244,8 @@ class KernelModel(CheckedRows):
         if self.chosen_["averaged_with"] is not None:
             records.append(self.chosen_["averaged_with"])
         members = zip(averaged(self.pipeline_), records, strict=True)
-        return average([self._again(s, record, X, y, blocks) for s, record in members])
+        with _arrays():
+            return average([self._again(s, record, X, y, blocks) for s, record in members])
 
     def _again(
         self,
@@ -279,7 +286,7 @@ class KernelModel(CheckedRows):
     ) -> Pipeline:
         """Map and head of a penalty for each row, fitted to rows after fitted steps."""
         rows = X
-        with limited_threads(self._n_threads()):
+        with limited_threads(self._n_threads()), _arrays():
             for _, step in steps:
                 rows = step.transform(rows)
             with warnings.catch_warnings():
@@ -328,7 +335,7 @@ class KernelModel(CheckedRows):
             example = to_numpy(apply(np.zeros((1, X.shape[1]))))
             width = None if example.ndim == 1 else example.shape[1]
             return map_rows(_on_host, X, width, dtype=example.dtype, meta=example[:0], apply=apply)
-        with limited_threads(self._n_threads()):
+        with limited_threads(self._n_threads()), _arrays():
             return map_batches(apply, X, max(1, _BATCH // self.chosen_["n_components"]))
 
 
