@@ -76,6 +76,20 @@ def test_other_memory_and_dtypes():
     assert lapack.solve_triangular(lower, np.ones((6, 0))).shape == (6, 0)
 
 
+@pytest.mark.parametrize(
+    ("lower", "B"),
+    [(np.eye(3), np.ones(2)), (np.eye(3), np.ones((4, 2))), (np.ones((3, 2)), np.ones(3))],
+)
+def test_shapes_that_do_not_fit_raise_before_memory_is_touched(lower, B):
+    with pytest.raises(ValueError):
+        lapack.solve_triangular(lower, B)
+
+
+def test_what_is_not_square_has_no_factor():
+    with pytest.raises(ValueError):
+        lapack.cholesky(np.ones((2, 3)))
+
+
 def test_the_routines_are_there():
     """On the machines we test on; elsewhere threads would wait for each other."""
     assert all(lapack._routine(name) for name in ("spotrf", "dpotrf", "strtrs", "dtrtrs"))

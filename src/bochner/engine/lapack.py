@@ -60,6 +60,11 @@ def _in_memory(argument: int | bytes | Array) -> Any:
     return ctypes.c_char(argument) if isinstance(argument, bytes) else argument
 
 
+def _is_square(A: Array) -> bool:
+    """And not empty. What is not is left to SciPy, which says what is wrong."""
+    return A.ndim == 2 and A.shape[0] == A.shape[1] > 0
+
+
 def cholesky(A: Array) -> Array:
     """The lower factor of a positive definite matrix in C order, in its place.
 
@@ -72,7 +77,8 @@ def cholesky(A: Array) -> Array:
            [1., 2.]])
     """
     routine = _routine(f"{_PREFIXES[A.dtype]}potrf") if A.dtype in _PREFIXES else None
-    if routine is None or not A.flags.c_contiguous or not len(A):
+    in_place = _is_square(A) and A.flags.c_contiguous and A.flags.writeable
+    if routine is None or not in_place:
         return np.asarray(linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False))
     n = len(A)
     failed = _call(routine, b"L", n, A, n)
@@ -96,7 +102,8 @@ def solve_triangular(lower: Array, B: Array, *, transposed: bool = False) -> Arr
     same = lower.dtype in _PREFIXES and B.dtype == lower.dtype
     routine = _routine(f"{_PREFIXES[lower.dtype]}trtrs") if same else None
     in_order = lower.flags.f_contiguous or lower.flags.c_contiguous
-    if routine is None or not in_order or not B.size:
+    fits = _is_square(lower) and B.ndim in (1, 2) and len(B) == len(lower) and B.size > 0
+    if routine is None or not (in_order and fits):
         return np.asarray(
             linalg.solve_triangular(
                 lower, B, trans=int(transposed), lower=True, check_finite=False
