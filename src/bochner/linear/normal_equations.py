@@ -67,8 +67,8 @@ class NormalEquations:
 
     The sums are float64 wherever the device has it: float32 sums of squares would hide the
     weakest penalties. On the host products of 1024 centred float32 rows are float32 and their sum
-    is float64, in two thirds of the time: of features of norm one that is off by 3e-10 for each row,
-    where the weakest penalty is 1e-9.
+    is float64, in two thirds of the time: of features of norm one that is off by 3e-10 for each
+    row, where the weakest penalty is 1e-9.
 
     Attributes
     ----------
