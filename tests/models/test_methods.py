@@ -241,3 +241,12 @@ def test_types_that_are_saved_exist():
         for name in method.saved_types:
             module, _, kind = name.rpartition(".")
             assert isinstance(getattr(importlib.import_module(module), kind), type)
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "width", "expected"), [(10, 32, 2000), (10, 2048, 4096), (50_000, 32, 200)]
+)
+def test_sets_are_chosen_among_as_many_candidates_as_are_looked_at(n_columns, width, expected):
+    """And of very many columns among as many as their numbers allow."""
+    start = METHODS["PosteriorFourierFeatures"].start(n_columns, width)
+    assert start == {"n_candidates": expected}

@@ -103,9 +103,13 @@ def _grid_limit(width: int | None, rows: Rows) -> Reason:
     return None
 
 
+def _affordable_candidates(n_columns: int, width: int | None) -> int:
+    return max(MAX_DRAWN // n_columns, width or 1)
+
+
 def _fewer_candidates(n_columns: int, width: int | None) -> dict[str, Any]:
     """A limit of the posterior's candidates, where rows have very many columns."""
-    affordable = max(MAX_DRAWN // n_columns, width or 1)
+    affordable = _affordable_candidates(n_columns, width)
     return {"n_candidates": affordable} if affordable < N_CANDIDATES else {}
 
 
@@ -113,7 +117,8 @@ def _as_many_as_are_looked_at(n_columns: int, width: int | None) -> dict[str, An
     """The candidates that a set is chosen among: others would only loosen its certificate."""
     from bochner.fourier.candidates import n_first
 
-    return {"n_candidates": n_first(2 * (width or 0), n_columns)}
+    affordable = _affordable_candidates(n_columns, width)
+    return {"n_candidates": min(affordable, n_first(2 * (width or 0), n_columns))}
 
 
 def _found_by_the_game(feature_map: Any) -> dict[str, Any]:
