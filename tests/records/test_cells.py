@@ -82,6 +82,19 @@ def test_any_cell_is_found_again(settings, width, tmp_path_factory):
     assert all(cell.setting(name) == value for name, value in settings.items())
 
 
+def test_other_files_are_read_but_not_counted(tmp_path):
+    ours, theirs = tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"
+    add(theirs, 0, 1)
+    before = theirs.read_text()
+    notebook = Notebook(ours, also=[theirs, tmp_path / "absent.jsonl"])
+    assert len(notebook) == 0
+    assert notebook[seeds(1)[0]] == measure_one(seeds(1)[0])
+    notebook.add(measure_one(seeds(2)[0]))
+    assert all(cell in notebook for cell in seeds(0, 1, 2))
+    assert len(Notebook(ours)) == 1
+    assert theirs.read_text() == before
+
+
 def test_a_full_disk_keeps_what_is_there(tmp_path):
     """The system writes half of a line: it is taken back, and the error is one line."""
     resource = pytest.importorskip("resource")

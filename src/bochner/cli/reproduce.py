@@ -139,7 +139,7 @@ def reproduce(
         fail(f"{study} has no data; set BOCHNER_DATA or --data to the folder of the data files")
     with one_line_errors():
         deadline = None if minutes is None else time.monotonic() + 60 * minutes
-        notebook = Notebook(resume or _cells(study, folder, write_docs))
+        notebook = _notebook(study, folder, resume, write_docs)
         run = Run(measure, notebook, jobs, _watch, deadline, commit(), machine_text(device))
         _introduce(chosen, quick, run)
         options = {"--quick": quick, "--seeds": seeds, "--tasks": tasks, "--widths": widths}
@@ -186,11 +186,18 @@ def _check_docs(folder: Path, quick: bool) -> None:
         fail(f"--write-docs must be a folder, got {str(folder)!r}")
 
 
-def _cells(study: str, output: Path, docs: Path | None) -> Path:
-    """Where finished cells are kept: what is put on record goes on from what is there."""
+def _notebook(study: str, output: Path, resume: Path | None, docs: Path | None) -> Notebook:
+    """Finished cells: what is put on record goes on from what is there.
+
+    Studies of one paper have cells in common, which one of them may have put on record.
+    """
     from bochner.papers.pages import cells_on_record
 
-    return output / "cells.jsonl" if docs is None else cells_on_record(study, docs)
+    if docs is None:
+        return Notebook(resume or output / "cells.jsonl")
+    own = resume or cells_on_record(study, docs)
+    others = cells_on_record(study, docs).parent.glob("*.jsonl")
+    return Notebook(own, also=[file for file in sorted(others) if file != own])
 
 
 def _write_pages(folder: Path) -> None:

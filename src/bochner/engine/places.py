@@ -352,8 +352,8 @@ def is_numpy_device(device: Any) -> bool:
     return isinstance(device, str) and device == "cpu"
 
 
-def on_device(X: Any, device: Any) -> Any:
-    """Host rows where a user wants them: NumPy for ``"cpu"``, else a PyTorch tensor in float32.
+def on_device(X: Any, device: Any, dtype: Any = np.float32) -> Any:
+    """Host rows where a user wants them: NumPy for ``"cpu"``, else a PyTorch tensor of a dtype.
 
     Sparse rows stay on the host.
     """
@@ -361,7 +361,7 @@ def on_device(X: Any, device: Any) -> Any:
         return X
     import torch
 
-    return torch.as_tensor(X, dtype=torch.float32, device=device)
+    return torch.as_tensor(X, dtype=getattr(torch, np.dtype(dtype).name), device=device)
 
 
 def largest_squared(dtype: Any) -> float:

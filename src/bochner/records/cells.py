@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -87,13 +87,21 @@ class Notebook:
     Lines are only ever added to the file, except that a last line which was cut short is replaced
     by the next. Lines that are no results are measured again, as are those that are not
     `is_complete`. Without a path the results are kept in memory.
+
+    What is found in the files `also` is not measured again either. They are only read: their
+    results are neither counted nor written down here.
     """
 
     def __init__(
-        self, path: Path | None = None, is_complete: Callable[[Result], bool] = lambda result: True
+        self,
+        path: Path | None = None,
+        is_complete: Callable[[Result], bool] = lambda result: True,
+        also: Iterable[Path] = (),
     ) -> None:
         self.path = path
         self._results: dict[Cell, Result] = {}
+        others = (Notebook(file, is_complete)._results for file in also)
+        self._elsewhere = {cell: result for of_file in others for cell, result in of_file.items()}
         self._unended = ""  # the last line, if it has no end
         if path is not None and path.exists():
             text = path.read_text()
@@ -105,10 +113,10 @@ class Notebook:
         return len(self._results)
 
     def __contains__(self, cell: object) -> bool:
-        return cell in self._results
+        return cell in self._results or cell in self._elsewhere
 
     def __getitem__(self, cell: Cell) -> Result:
-        return self._results[cell]
+        return self._results[cell] if cell in self._results else self._elsewhere[cell]
 
     def add(self, result: Result) -> None:
         """Keep a result, and write it down."""

@@ -9,7 +9,7 @@ def _nothing_kept():
     for kept in (
         common.load_rows,
         common.load_split,
-        frequencies._losses,
+        frequencies._candidates,
         mnist49.draw_split,
         toys.draw_split,
     ):

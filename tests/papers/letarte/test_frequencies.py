@@ -56,6 +56,15 @@ def test_cells(method):
     assert {"rho", "beta"} & set(measured.details) == ({chosen} if chosen else set())
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_on_a_device(method):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    asked = cell(method, 20, "frequencies", gamma=1e-5, candidates=100)
+    there, here = FIGURE3.measure(asked, device="cpu:0"), FIGURE3.measure(asked)
+    assert there.score == pytest.approx(here.score, abs=1.5 / 143)
+    assert FIGURE3.on_devices
+
+
 def test_the_study(monkeypatch):
     monkeypatch.setattr(svm, "GAMMAS", (1e-6, 1e-5))
     monkeypatch.setattr(frequencies, "CANDIDATES", 1000)

@@ -28,6 +28,14 @@ def test_learned_landmarks_are_those_of_the_map_itself(method, monkeypatch):
     assert measured.details == plain.details
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_on_a_device(method):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    asked = cell(method, study="landmarks", gamma=1e-5, percent=10)
+    there, here = FIGURE2.measure(asked, device="cpu:0"), FIGURE2.measure(asked)
+    assert there.score == pytest.approx(here.score, abs=1.5 / 143)
+
+
 def test_the_widest_data_has_fewer_splits():
     planned = []
 

@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from bochner.data.local import PAIRS, LocalDataset, load_local
+from bochner.engine.places import dense, float_dtype, is_numpy_device, on_device
 from bochner.engine.rowwise import row_slices
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.linear import SquaredHingeClassifier
@@ -116,6 +117,14 @@ class Split:
     y_test: NDArray[np.int64]
     n_available: int
 
+    def on(self, device: str) -> Split:
+        """The same with its rows on a device, dense and in their dtype; on the CPU itself."""
+        if is_numpy_device(device):
+            return self
+        parts = {name: getattr(self, name) for name in ("X_train", "X_valid", "X_test")}
+        moved = {name: on_device(dense(X), device, float_dtype(X)) for name, X in parts.items()}
+        return replace(self, **moved)
+
     @property
     def sizes(self) -> tuple[int, int, int, int]:
         """Rows to train, to validate, to test, and columns: a row of the paper's Table 2."""
@@ -123,9 +132,9 @@ class Split:
 
 
 @lru_cache(maxsize=1)
-def load_split(task: str, seed: int, max_train: int | None) -> Split:
-    """The authors' split of a dataset."""
-    return authors_split(load_rows(task), seed, max_train)
+def load_split(task: str, seed: int, max_train: int | None, device: str = "cpu") -> Split:
+    """The authors' split of a dataset, with its rows on a device."""
+    return authors_split(load_rows(task), seed, max_train).on(device)
 
 
 @lru_cache(maxsize=1)

@@ -6,14 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from bochner.fourier.features import FourierFeatures
-from bochner.fourier.posterior_features import PosteriorFourierFeatures
 from bochner.papers.groups import Groups, error_percent
 from bochner.papers.letarte import common, svm
+from bochner.papers.letarte.candidate_waves import CandidateWaves
 from bochner.papers.study import Request, Runner, Version, grid
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart, value
@@ -45,48 +44,37 @@ def collect(request: Request, run: Runner) -> list[Result]:
     return run(list(chain.from_iterable(cells)))
 
 
-def measure(cell: Cell) -> Result:
-    """Measure one cell."""
-    split = common.load_split(cell.task, cell.seed, cell.max_train)
+def measure(cell: Cell, device: str = "cpu") -> Result:
+    """Measure one cell; support vector machines with a whole kernel matrix on the host."""
     if cell.method == svm.METHOD:
-        return svm.measure_svm(cell, split)
-    start = time.perf_counter()
-    tuned = common.tune(_maps(cell, split), split, cell.setting("gamma"), common.path_of(cell))
-    details = {POSTERIORS[cell.method][1]: tuned.strength} if cell.method in POSTERIORS else None
-    return common.as_result(cell, split, tuned, start, details=details)
-
-
-def _maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
-    """Random frequencies, or those drawn from a posterior of every strength."""
-    gamma, candidates = cell.setting("gamma"), cell.setting("candidates")
+        return svm.measure(cell)
     if cell.method not in METHODS:
         raise ValueError(f"there is no method {cell.method!r}; there are {', '.join(METHODS)}.")
+    start = time.perf_counter()
+    split = common.load_split(cell.task, cell.seed, cell.max_train, device)
+    gamma, path = cell.setting("gamma"), common.path_of(cell)
     if cell.method == RFF:
         feature_map = FourierFeatures(
             n_components=cell.width or 0, sampling="iid", gamma=gamma, random_state=cell.seed
         )
-        yield 0.0, feature_map.fit(split.X_train)
-        return
+        tuned = common.tune([(0.0, feature_map.fit(split.X_train))], split, gamma, path)
+        return common.as_result(cell, split, tuned, start)
+    place = (cell.task, cell.seed, cell.max_train, device)
+    waves = _candidates(*place, gamma, cell.setting("candidates"))
     divergence, name, strengths = POSTERIORS[cell.method]
-    base = _losses(cell.task, cell.seed, cell.max_train, gamma, candidates)
-    for strength in strengths:
-        changes = {"divergence": divergence, name: strength, "n_components": cell.width}
-        yield strength, base.with_posterior(**changes)
+    count = (cell.width or 0) // 2
+    maps = ((s, waves.draw(divergence, s, count, cell.seed)) for s in strengths)
+    tuned = common.tune(maps, waves.phases, gamma, path)
+    return common.as_result(cell, split, tuned, start, details={name: tuned.strength})
 
 
 @lru_cache(maxsize=1)
-def _losses(task: str, seed: int, max_train: int | None, gamma: float, candidates: int) -> Any:
-    """Candidates with their losses, from which every posterior of a split follows."""
-    split = common.load_split(task, seed, max_train)
-    posterior = PosteriorFourierFeatures(
-        n_components=2,
-        n_candidates=candidates,
-        draw="with_replacement",
-        criterion="alignment",
-        gamma=gamma,
-        random_state=seed,
-    )
-    return posterior.fit(split.X_train, split.y_train)
+def _candidates(
+    task: str, seed: int, max_train: int | None, device: str, gamma: float, candidates: int
+) -> CandidateWaves:
+    """What every posterior of a split draws from."""
+    split = common.load_split(task, seed, max_train, device)
+    return CandidateWaves.of_split(split, gamma, candidates, seed)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
@@ -167,6 +155,7 @@ _figure = partial(
     measure=measure,
     sections=sections,
     widths="frequencies",
+    on_devices=True,
 )
 NOTE = "500 training rows, 2000 candidates, up to 1000 frequencies, two splits"
 FIGURE3 = _figure(

@@ -50,9 +50,9 @@ def collect(request: Request, run: Runner) -> list[Result]:
     )
 
 
-def measure(cell: Cell) -> Result:
+def measure(cell: Cell, device: str = "cpu") -> Result:
     """Measure one cell."""
-    split = draw_split(cell.task, cell.seed, cell.max_train or TRAIN_ROWS)
+    split = draw_split(cell.task, cell.seed, cell.max_train or TRAIN_ROWS, device)
     start = time.perf_counter()
     maps = list(_fitted_maps(cell, split))
     fit = time.perf_counter() - start
@@ -61,9 +61,10 @@ def measure(cell: Cell) -> Result:
 
 
 @lru_cache(maxsize=1)
-def draw_split(task: str, seed: int, n_train: int) -> common.Split:
+def draw_split(task: str, seed: int, n_train: int, device: str = "cpu") -> common.Split:
     """Rows drawn from the pool of all images."""
-    return common.pool_split(common.load_rows(task), seed, n_train, VALID_ROWS, TEST_ROWS)
+    rows = common.load_rows(task)
+    return common.pool_split(rows, seed, n_train, VALID_ROWS, TEST_ROWS).on(device)
 
 
 def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
@@ -123,4 +124,5 @@ MNIST49 = common.make_study(
     measure=measure,
     sections=sections,
     widths="frequencies",
+    on_devices=True,
 )

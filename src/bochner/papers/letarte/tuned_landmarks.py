@@ -17,9 +17,18 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import FunctionTransformer
 
 from bochner import engine
-from bochner.engine.places import float_dtype
+from bochner.engine.places import (
+    cast,
+    dense,
+    float_dtype,
+    is_numpy_device,
+    on_device,
+    wide_dtype,
+)
+from bochner.engine.rowwise import concat_rows
 from bochner.fourier.bandwidth import resolve_kernel
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.own_sets import OwnSets
@@ -61,10 +70,12 @@ class LandmarkFamily:
         most: int = 128,
         dtype: Any = np.float64,
         placement: str = "kmeans",
+        device: str = "cpu",
     ) -> LandmarkFamily:
         """Place the landmarks and compute the losses of their frequencies, `most` for each.
 
-        `dtype` is that of the waves; landmarks are placed with the rows as they are.
+        `dtype` is that of the waves, which are computed on the device; landmarks are placed with
+        the rows as they are.
         """
         random_state, target = RandomState(seed), Target.of(y)
         kernel = resolve_kernel("gaussian", gamma, X, random_state)
@@ -76,7 +87,8 @@ class LandmarkFamily:
         n_candidates, d = most * landmarks.points.shape[0], X.shape[1]
         draw = int(random_state.randint(2**31 - 1))
         candidates = Candidates(kernel, n_candidates, d, draw, multiple=most)
-        return cls(OwnSets.of_rows(candidates, X.astype(dtype), y, target, landmarks))
+        rows = _moved(X, device, dtype)
+        return cls(OwnSets.of_rows(candidates, rows, y, target, landmarks))
 
     def similarities(
         self, parts: Sequence[Any], settings: Sequence[Setting]
@@ -110,24 +122,9 @@ def tried(coarse: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
 def measure_tuned(cell: Cell, split: common.Split, share: float) -> Result:
     """The error of every column, all from one family; the score is that of `PB`."""
     settings = list(product(*tried(cell.setting("coarse", False))))
-    return _measure(cell, split, share, settings, "kmeans")
-
-
-def measure_own(cell: Cell, split: common.Split, share: float) -> Result:
-    """The same without a choice, with landmarks as the method of the cell places them."""
-    placement = "random" if cell.method == common.PB_R else "kmeans"
-    setting = common.LANDMARK_FREQUENCIES, common.LANDMARK_BETA
-    result = _measure(cell, split, share, [setting], placement)
-    details = {name: of for name, of in result.details.items() if name.split()[0] not in COLUMNS}
-    return replace(result, details=details)
-
-
-def _measure(
-    cell: Cell, split: common.Split, share: float, settings: list[Setting], placement: str
-) -> Result:
     start, gamma = time.perf_counter(), cell.setting("gamma")
     rows, most = (split.X_train, split.y_train), max(D for D, _ in settings)
-    family = LandmarkFamily.fit(*rows, share, gamma, cell.seed, most, WAVES, placement)
+    family = LandmarkFamily.fit(*rows, share, gamma, cell.seed, most, WAVES)
     fit = time.perf_counter() - start
     best = _best(family, split, settings, common.path_of(cell))
     chosen = [choice.setting for choice in best.values()]
@@ -140,6 +137,35 @@ def _measure(
     choice, wrong = best[PB], details[f"{PB} error"]
     tuned = common.Tuned(gamma, choice.model.C, choice.valid_error, wrong, choice.train_error)
     return common.as_result(cell, split, tuned, start, fit, details)
+
+
+def measure_own(cell: Cell, split: common.Split, share: float, device: str = "cpu") -> Result:
+    """The same without a choice, with landmarks as the method of the cell places them.
+
+    Frequencies of very many dimensions take longest to draw: the similarities of all rows are
+    computed with one draw.
+    """
+    placement = "random" if cell.method == common.PB_R else "kmeans"
+    D, beta, gamma = common.LANDMARK_FREQUENCIES, common.LANDMARK_BETA, cell.setting("gamma")
+    start, (X, y) = time.perf_counter(), (split.X_train, split.y_train)
+    sets = LandmarkFamily.fit(X, y, share, gamma, cell.seed, D, WAVES, placement, device).sets
+    fit = time.perf_counter() - start
+    parts = [_moved(part, device, WAVES) for part in (X, split.X_valid, split.X_test)]
+    similarities = sets.similarities(concat_rows(parts), sets.coefficients(beta))
+    features, ends = (
+        cast(similarities, wide_dtype(similarities)),
+        np.cumsum([part.shape[0] for part in parts]),
+    )
+    names = ("X_train", "X_valid", "X_test")
+    slices = map(slice, (0, *ends[:-1]), ends)
+    learned = replace(split, **{n: features[s] for n, s in zip(names, slices, strict=True)})
+    tuned = common.tune([(beta, FunctionTransformer())], learned, gamma, common.path_of(cell))
+    return common.as_result(cell, split, tuned, start, fit)
+
+
+def _moved(X: Any, device: str, dtype: Any) -> Any:
+    """Rows of a dtype where they are wanted; on a device they are dense."""
+    return X.astype(dtype) if is_numpy_device(device) else on_device(dense(X), device, dtype)
 
 
 @dataclass(frozen=True)
