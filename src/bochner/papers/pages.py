@@ -123,11 +123,6 @@ def overview(stored: Mapping[str, Mapping[str, Any]]) -> str:
         counts = (f"{done} of {len(studies)}", str(len(claims)), str(failed))
         rows.append((link, paper.methods, *counts))
     contents = [f"{p.authors} <results-{p.name}>" for p in PAPERS.values()]
-    contents += [
-        f"{p.authors}, earlier <earlier-{p.name}>"
-        for key, p in PAPERS.items()
-        if _missing(key, stored)
-    ]
     lines = "\n".join([*contents, "Errata <errata>"])
     return f"""# The papers, reproduced
 
@@ -135,8 +130,7 @@ Three papers, their tables and figures measured with this package, next to the p
 
 {_table(rows)}
 
-Errors in the papers themselves are [collected here](errata.md). Where a study is not on record
-yet, the paper's page leads to what was measured at earlier commits.
+Errors in the papers themselves are [collected here](errata.md).
 
 ## Do it yourself
 
@@ -176,10 +170,7 @@ def paper_page(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> str:
         " it](results.md#how-to-read-the-numbers).",
     ]
     if missing:
-        parts.append(
-            f"Not on record yet: {', '.join(missing)}. What was measured of these at earlier"
-            f" commits is [here](earlier-{about.name}.md)."
-        )
+        parts.append(f"Not on record yet: {', '.join(missing)}.")
     if any(_claims(document) for document in done.values()):
         rows = [("study", "claim", "verdict")]
         for document in done.values():

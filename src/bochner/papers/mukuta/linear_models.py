@@ -205,7 +205,8 @@ def _protocol(tasks: Sequence[str], results: Sequence[Result]) -> str:
     return (
         f"At most {most} training rows, cut at random{cut}; {', or '.join(models)}, without"
         f" intercept. Test part: {', '.join(parts)}. The density of '{CHOSEN}' is chosen with at"
-        f" most {CHOOSING_ROWS} training rows."
+        f" most {CHOOSING_ROWS} training rows; that its candidates are {', '.join(CANDIDATES)}"
+        " was settled after seeing test accuracies of mixtures on ijcnn1 and covtype."
     )
 
 
