@@ -37,6 +37,7 @@ from bochner.papers.study import Study, timed_result
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, value
 from bochner.records.statistics import format_mean, is_noise, mean_and_error
+from bochner.records.wording import listed
 
 CLASSES = ("a9a", "ijcnn1", "covtype")
 YEARS = "yearmsd"  # its file is large, and not among those that most people have
@@ -201,12 +202,18 @@ def _protocol(tasks: Sequence[str], results: Sequence[Result]) -> str:
     models += [f"the squared hinge with C = {PENALTY:g}"] * any(task in CLASSES for task in tasks)
     parts = [f"{TEST_SHARE[name]:.0%} of {name}" for name in tasks if name in TEST_SHARE]
     fixed = [name for name in tasks if name not in TEST_SHARE]
+    looked_at = [name for name in ("ijcnn1", "covtype") if name in tasks]
+    seen = (
+        f" Its candidates ({', '.join(CANDIDATES)}) were settled after test accuracies of mixtures"
+        f" on {listed(looked_at)} had been seen."
+        if looked_at
+        else ""
+    )
     parts += [f"as published for {' and '.join(fixed)}"] if fixed else []
     return (
         f"At most {most} training rows, cut at random{cut}; {', or '.join(models)}, without"
         f" intercept. Test part: {', '.join(parts)}. The density of '{CHOSEN}' is chosen with at"
-        f" most {CHOOSING_ROWS} training rows; that its candidates are {', '.join(CANDIDATES)}"
-        " was settled after seeing test accuracies of mixtures on ijcnn1 and covtype."
+        f" most {CHOOSING_ROWS} training rows.{seen}"
     )
 
 
