@@ -39,7 +39,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.places import cast, convert, namespace, to_numpy, wide_dtype, zeros
+from bochner.engine.places import (
+    cast,
+    convert,
+    is_host,
+    namespace,
+    to_numpy,
+    wide_dtype,
+    zeros,
+)
 from bochner.engine.rowwise import concat_columns, reduce_rows, row_slices
 
 Float = NDArray[np.float64]
@@ -52,6 +60,7 @@ _CHANCE = 0.05
 _DEPENDENT = 1e-6  # of the rows: a column with less that is new spans nothing
 _MOST_COLUMNS = 64  # of targets
 _BLOCK = 2**22  # numbers in the pairs of a block of rows
+_SUMMED = 2**10  # rows whose products have the dtype of the rows; their sum is in float64
 
 
 @dataclass(frozen=True)
@@ -329,16 +338,17 @@ def _by_blocks(
 
 def _with_constant(X: Any, chosen: Any, **options: Any) -> Any:
     """Columns of ones, and the cosine and the sine of each frequency side by side."""
-    waves = _wide_waves(X, chosen, **options)
+    waves = _waves(X, chosen, **options)
     xp, (n, width) = namespace(waves), waves.shape
     pairs = xp.stack([waves[:, : width // 2], waves[:, width // 2 :]], axis=2)
     ones = zeros((n, 1), waves, waves.dtype) + 1.0
     return concat_columns([ones, xp.reshape(pairs, (n, width))])
 
 
-def _wide_waves(X: Any, W: Any, **options: Any) -> Any:
+def _waves(X: Any, W: Any, **options: Any) -> Any:
+    """In the dtype of the rows on the host, where its products are faster; else in float64."""
     waves = engine.features(X, W, scale=1.0, **options)
-    return cast(waves, wide_dtype(waves))
+    return waves if is_host(waves) else cast(waves, wide_dtype(waves))
 
 
 def _residual_sums(
@@ -353,6 +363,7 @@ def _residual_sums(
     **options: Any,
 ) -> Any:
     Z = _with_constant(X, chosen, **options)
+    Z = cast(Z, wide_dtype(Z))
     Y, rows = convert(targets, Z), convert(weights, Z)[:, None]
     columns = concat_columns([Y - Z @ convert(fit, Z), Z @ convert(basis, Z)])
     return engine.fourier_sums(X, W, columns * rows, **options)
@@ -367,6 +378,19 @@ def _doubled_sums(
 def _products(
     X: Any, targets: Float, weights: Float, *, W: Any, chosen: Any, **options: Any
 ) -> Any:
-    waves = _wide_waves(X, W, **options)
-    others = [waves, _with_constant(X, chosen, **options), convert(targets, waves)]
-    return (waves * convert(weights, waves)[:, None]).T @ concat_columns(others)
+    waves = _waves(X, W, **options)
+    others = concat_columns([_with_constant(X, chosen, **options), convert(targets, waves)])
+    if not is_host(waves):
+        left = waves * convert(weights, waves)[:, None]
+        return left.T @ concat_columns([waves, others])
+    roots = np.sqrt(weights).astype(waves.dtype)[:, None]
+    if not (weights == 1).all():
+        waves, others = waves * roots, others * roots
+    n, width = waves.shape
+    found = np.zeros((width, width + others.shape[1]))
+    for block in row_slices(n, _SUMMED):
+        rows = waves[block]
+        # BLAS takes half the time for a matrix times its own transpose
+        found[:, :width] += rows.T @ rows
+        found[:, width:] += rows.T @ others[block]
+    return found
