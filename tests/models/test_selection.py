@@ -231,7 +231,8 @@ def test_costly_maps_are_smaller_while_settings_are_chosen(wine, monkeypatch, dt
     settings = {name: value for name, value in model.settings.items() if name != "C"}
     again = entry.make_map(width=16, task="classification", **settings).fit(problem.X, problem.y)
     np.testing.assert_allclose(model.feature_map.frequencies_, again.frequencies_)
-    np.testing.assert_allclose(model.feature_map.losses_, again.losses_)
+    rounding = 10 * float(np.finfo(dtype).eps)  # sums of two parts of the rows
+    np.testing.assert_allclose(model.feature_map.losses_, again.losses_, rtol=rounding)
 
 
 def test_seconds_are_those_of_the_choice_too(wine):
