@@ -98,3 +98,7 @@ def test_the_conda_recipe_has_the_version_and_the_core_dependencies():
 def test_the_changelog_is_ready_for_a_release():
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[0] == "Unreleased"
+    if "dev" not in bochner.__version__:
+        assert re.fullmatch(
+            rf"{re.escape(bochner.__version__)} \(\d{{4}}-\d\d-\d\d\)", headings[1]
+        )

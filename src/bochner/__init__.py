@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bochner.models.regressor import KernelRegressor
     from bochner.nystroem.features import NystroemFeatures
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "ConvolutionalKernelNetwork",

@@ -162,13 +162,13 @@ FIGURE3 = _figure(
     "Figure 3",
     "error against the number of frequencies from a posterior",
     ("ads", "breast", "mnist49"),
-    Version(3, "about 25 min"),
+    Version(3, "about 15 min"),
     Version(2, "30 s", NOTE),
 )
 FIGURE5 = _figure(
     "Figure 5",
     "as Figure 3, the other datasets",
     tuple(task for task in common.DATASETS if task not in FIGURE3.tasks),
-    Version(3, "about 1 h"),
+    Version(3, "about 40 min"),
     Version(2, "35 s", NOTE),
 )

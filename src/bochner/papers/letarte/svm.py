@@ -127,7 +127,7 @@ SVM = common.make_study(
     "SVM",
     "Table 1's support vector machine, on the authors' split",
     common.DATASETS,
-    Version(1, "about 40 min"),
+    Version(1, "about 30 min"),
     Version(1, "15 s", "500 training rows"),
     collect=collect,
     measure=measure,

@@ -65,7 +65,7 @@ FIGURE2 = gram_error.make_study(
     files={"cifar10_hog": ("cifar10_hog.npz",)},
     seeds=5,
     quick_time="10 s",
-    full_time="about 1 h",
+    full_time="about 10 min",
     collect=partial(
         gram_error.collect, "images", methods=COMMON, widths=(*gram_error.WIDTHS, 10240)
     ),
