@@ -6,11 +6,12 @@ TEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 .PHONY: demo test lint bench format docs note dist test-extras test-lowest clean
 
-# `make` keeps a stamp per set of extras, so that a second run installs nothing.
+# `make` keeps a stamp per set of extras, so that a second run installs nothing. Python compiles what it
+# imports: to compile everything that is installed takes a minute.
 .venv/stamp-%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing bochner[$*] into .venv ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[$*]"
 	@touch $@
 
 demo: .venv/stamp-cli

@@ -54,7 +54,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("make", [KernelClassifier, KernelRegressor])
 def test_threads_change_neither_the_choice_nor_the_order_of_the_record(make):
     """Settings are tried side by side; warnings are shown as before when they are done."""
-    X, y = classes() if make is KernelClassifier else numbers()
+    X, y = classes(200) if make is KernelClassifier else numbers(200)
     filters = list(warnings.filters)
     one, two = (make(random_state=0, n_jobs=n).fit(X, y) for n in (1, 2))
     assert warnings.filters == filters
@@ -68,7 +68,7 @@ def test_threads_change_neither_the_choice_nor_the_order_of_the_record(make):
 
 @pytest.mark.parametrize("make", [KernelClassifier, KernelRegressor])
 def test_tables_as_the_output_of_transformers_change_nothing(make):
-    X, y = classes() if make is KernelClassifier else numbers()
+    X, y = classes(120) if make is KernelClassifier else numbers(120)
     expected = make(random_state=0).fit(X, y)
     with config_context(transform_output="pandas"):
         model = make(random_state=0).fit(X, y)
