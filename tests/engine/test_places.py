@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import bochner
 from bochner import FourierFeatures, linear
@@ -22,6 +23,7 @@ from bochner.engine.places import (
     namespace,
     place_of,
     result_dtype,
+    single_rows,
     to_numpy,
     wide_dtype,
     without_half,
@@ -409,3 +411,12 @@ def test_solvers_do_not_work_on_lazy_arrays(solve):
     rows = da.from_array(X, chunks=((37, 1, 63), (2, 5)))
     with pytest.raises(ValueError, match=r"a dask array is not taken here.*X\.compute\(\)"):
         solve(rows, y)
+
+
+def test_single_rows_are_dense_ones_of_the_host():
+    X = np.eye(3)
+    assert single_rows(X).dtype == np.float32
+    single = X.astype(np.float32)
+    assert single_rows(single) is single
+    thin = sparse.csr_array(X)
+    assert single_rows(thin) is thin

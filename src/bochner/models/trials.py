@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.engine.places import cast, single_dtype
+from bochner.engine.places import single_rows
 from bochner.linear.base import LinearHead
 from bochner.linear.penalty import PATIENCE, PenaltyChoice, choose_penalty
 from bochner.linear.scoring import Measure
@@ -74,7 +74,8 @@ class Trial:
         self.y, self.held_y = y[kept], y[held]
         metric = problem.learn_metric(kept)
         parts = (metric(problem.rows_for(method, X[rows])) for rows in (kept, held))
-        self.X, self.held_X = parts if method.baseline else map(_single, parts)
+        # Half of the time; what is chosen is fitted to the rows as they are.
+        self.X, self.held_X = parts if method.baseline else map(single_rows, parts)
         self.maps: dict[tuple[Any, ...], Any] = {}
         self._found: dict[tuple[Any, ...], Chosen] = {}
 
@@ -196,15 +197,6 @@ class ExactTrial(Trial):
 
         C = search_along(EXACT_CS, EXACT_CS[len(EXACT_CS) // 2], score)
         return Chosen(settings, lambda n_rows: C, scores[C], scores[C])
-
-
-def _single(X: Any) -> Any:
-    """Dense rows on the host in float32, in half of the time.
-
-    Their columns are scaled, so that rounding is a millionth of what they vary by: nothing beside
-    the noise of a choice. What is chosen is fitted to the rows as they are.
-    """
-    return cast(X, single_dtype(X)) if isinstance(X, np.ndarray) else X
 
 
 def _key(settings: Mapping[str, Any]) -> tuple[Any, ...]:
