@@ -188,3 +188,16 @@ def test_every_pass_is_reported(problem):
     seen = []
     select_frequencies(*problem, 12, after_pass=lambda: seen.append(1))
     assert len(seen) == 10
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_float32_rows_choose_what_float64_rows_do(weighted):
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(3000, 4)), rng.normal(size=(4, 60))
+    targets = np.sin(X @ W[:, :3]) + 0.3 * rng.normal(size=(3000, 3))
+    weights = rng.integers(1, 4, 3000).astype(float) if weighted else None
+    double = select_frequencies(X, targets, W, 10, weights=weights)
+    rows = X.astype(np.float32), targets, W.astype(np.float32)
+    single = select_frequencies(*rows, 10, weights=weights)
+    np.testing.assert_array_equal(single.index, double.index)
+    np.testing.assert_allclose(single.gains, double.gains, rtol=1e-4)

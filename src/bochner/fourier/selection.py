@@ -383,8 +383,8 @@ def _products(
     if not is_host(waves):
         left = waves * convert(weights, waves)[:, None]
         return left.T @ concat_columns([waves, others])
-    roots = np.sqrt(weights).astype(waves.dtype)[:, None]
     if not (weights == 1).all():
+        roots = np.sqrt(weights).astype(waves.dtype)[:, None]
         waves, others = waves * roots, others * roots
     n, width = waves.shape
     found = np.zeros((width, width + others.shape[1]))

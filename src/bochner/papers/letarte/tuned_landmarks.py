@@ -152,10 +152,8 @@ def measure_own(cell: Cell, split: common.Split, share: float, device: str = "cp
     fit = time.perf_counter() - start
     parts = [_moved(part, device, WAVES) for part in (X, split.X_valid, split.X_test)]
     similarities = sets.similarities(concat_rows(parts), sets.coefficients(beta))
-    features, ends = (
-        cast(similarities, wide_dtype(similarities)),
-        np.cumsum([part.shape[0] for part in parts]),
-    )
+    features = cast(similarities, wide_dtype(similarities))
+    ends = np.cumsum([part.shape[0] for part in parts])
     names = ("X_train", "X_valid", "X_test")
     slices = map(slice, (0, *ends[:-1]), ends)
     learned = replace(split, **{n: features[s] for n, s in zip(names, slices, strict=True)})
