@@ -5,6 +5,7 @@ from bochner import LandmarkSimilarities
 from bochner.fourier import candidates, pool
 from tests.fourier.naive import landmark_loss
 from tests.guarantees.simulation import allowed
+from tests.linear.naive import krylov_fit
 from tests.places import PLACES, on_host
 
 KINDS = ["binary", "multiclass", "regression"]
@@ -39,7 +40,7 @@ def frequencies(fitted):
 @pytest.mark.parametrize("kind", KINDS)
 def test_posterior_and_transform_are_the_definition(kind, rng):
     X, y = labelled(kind, rng)
-    fitted = fit(X, y)
+    fitted = fit(X, y, n_fit_steps=1)
     W = frequencies(fitted)
     new = rng.normal(size=(4, 3))
     for index, (point, label) in enumerate(
@@ -52,6 +53,28 @@ def test_posterior_and_transform_are_the_definition(kind, rng):
         kernel = np.exp(-0.5 * ((new - point) ** 2).sum(axis=1))
         expected = kernel + np.cos((new - point) @ W) @ (weights - 1 / 7)
         np.testing.assert_allclose(fitted.transform(new)[:, index], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_fit_steps", [2, 4])
+def test_several_steps_score_by_a_fit_of_all_waves(kind, n_fit_steps, rng):
+    X, y = labelled(kind, rng)
+    alone, fitted = fit(X, y, n_fit_steps=1), fit(X, y, n_fit_steps=n_fit_steps)
+    waves = np.exp(1j * (X @ frequencies(fitted)))
+    columns = y[:, None] if kind == "regression" else np.eye(len(np.unique(y)))[y]
+    Phi, centred = np.hstack([waves.real, waves.imag]), columns - columns.mean(axis=0)
+    naive = np.column_stack([krylov_fit(Phi, column, n_fit_steps)[0] for column in centred.T])
+    coefficients = naive[:7] + 1j * naive[7:]
+    cosine = (coefficients * fitted._posteriors.fitted.conj()).real.sum(axis=0)
+    sizes = [np.linalg.norm(each, axis=0) for each in (coefficients, fitted._posteriors.fitted)]
+    np.testing.assert_allclose(cosine, sizes[0] * sizes[1], rtol=1e-8)  # the same but for scale
+    np.testing.assert_allclose(sizes[1], np.linalg.norm(alone._posteriors.fitted, axis=0))
+    # the sums of all rows have no part in the scores
+    np.testing.assert_allclose(
+        alone._posteriors.fitted @ fitted._posteriors.contrast,
+        alone._posteriors.sums @ fitted._posteriors.contrast,
+        atol=1e-12,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

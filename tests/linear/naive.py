@@ -25,3 +25,17 @@ def kernel_ridge(K, Y, weights, alpha):
     whole = np.block([[K + alpha * np.diag(inverse), ones], [ones.T, np.zeros((1, 1))]])
     solution = np.linalg.solve(whole, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
     return solution[:-1], solution[-1]
+
+
+def krylov_fit(Phi, target, n_steps):
+    """Least squares among combinations of ``(Phi^T Phi)^j Phi^T y``, centred, and an intercept."""
+    centred, y = Phi - Phi.mean(axis=0), target - target.mean()
+    vector, basis = centred.T @ y, []
+    for _ in range(n_steps):
+        for other in basis:
+            vector = vector - other * (other @ vector)
+        basis.append(vector / np.linalg.norm(vector))
+        vector = centred.T @ (centred @ basis[-1])
+    space = np.column_stack(basis)
+    coefficients = space @ np.linalg.lstsq(centred @ space, y)[0]
+    return coefficients, target.mean() - Phi.mean(axis=0) @ coefficients

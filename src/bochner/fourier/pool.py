@@ -14,12 +14,20 @@ the others,
 for numbers :math:`2 z_l \, \mathrm{Re}(\overline{e^{i \langle w_m, x_l \rangle}} F_z(w_m)) / n`
 with standardised numbers `z`, its own cut off at -1 and 1: the same for two classes of equal
 size. That a landmark may be one of the rows adds the same to the scores of all frequencies.
+
+These sums are the first step of conjugate gradients towards the coefficients with which all waves
+of the pool together predict the labels (:mod:`bochner.linear.conjugate`). After a few steps more
+the coefficients :math:`c` take the place of the sums, each column scaled to their size: a
+frequency then counts for what it adds to the others. What the landmarks' similarities have in
+common is then the prediction itself, since
+:math:`2 \,\mathrm{Re}(\overline{e^{i \langle w, x_l \rangle}} c) \cos \langle w, x_l - x \rangle
+= \mathrm{Re}(\overline{e^{i \langle w, x \rangle}} c) + \dots`
 """
 
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -27,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner import engine
-from bochner.engine.places import float_dtype, to_numpy
+from bochner.engine.places import float_dtype, namespace, to_numpy
 from bochner.engine.rowwise import map_rows, row_slices
 from bochner.fourier.alignment import landmark_losses
 from bochner.fourier.candidates import Candidates
@@ -61,6 +69,8 @@ class Pool:
         or the mean over its class less that over the others.
     n_rows : int
         Rows in the sums.
+    fitted : complex array of shape (N, K)
+        What the scores are made of: the sums of centred columns, or the coefficients of a fit.
     """
 
     candidates: Candidates
@@ -70,6 +80,7 @@ class Pool:
     similarity: Float
     contrast: Float
     n_rows: int
+    fitted: Complex
 
     @classmethod
     def of_rows(
@@ -87,7 +98,29 @@ class Pool:
         for block, W in candidates.blocks(float_dtype(X)):
             sums[block] = to_numpy(engine.fourier_sums(X, W, columns, **options))
         points, _, in_sample = landmarks
-        return cls(candidates, points, in_sample, sums, similarity, contrast, len(y))
+        centred = sums - sums.sum(axis=1, keepdims=True) * columns.mean(axis=0)
+        return cls(candidates, points, in_sample, sums, similarity, contrast, len(y), centred)
+
+    def following(self, coefficients: Any) -> Pool:
+        """The pool whose scores are made of the coefficients of its waves in a fit.
+
+        Those of cosines and of sines, of shape (2 N, K), in any scale: each column becomes as
+        large as the sums of its centred labels, so that `beta` means the same.
+        """
+        real, imaginary = np.split(to_numpy(coefficients), 2)
+        fitted = real + 1j * imaginary
+        sizes = [np.linalg.norm(each, axis=0) for each in (self.fitted, fitted)]
+        return replace(self, fitted=fitted * (sizes[0] / np.where(sizes[1] > 0, sizes[1], 1.0)))
+
+    def features(self, X: Any, **options: Any) -> Any:
+        """``[cos <w_m, x>, sin <w_m, x>]`` of rows, of shape (n, 2 N), where these are."""
+        cosines, sines = [], []
+        for block, W in self.candidates.blocks(float_dtype(X)):
+            waves, n = engine.features(X, W, scale=1.0, **options), block.stop - block.start
+            cosines.append(waves[:, :n])
+            sines.append(waves[:, n:])
+        xp = namespace(cosines[0])
+        return waves if len(cosines) == 1 else xp.concat([*cosines, *sines], axis=1)
 
     def waves(self, some: slice = slice(None)) -> Complex:
         """``exp(i <w_m, x_l>)``, of shape (n_landmarks, N), or of some landmarks."""
@@ -154,8 +187,8 @@ class Pool:
         return reduce(operator.add, parts)
 
     def _posterior(self, some: slice, waves: Complex, beta: float) -> Float:
-        sums = (self.sums @ self.contrast[:, some]).T
-        scores = waves.real * sums.real + waves.imag * sums.imag
+        fitted = (self.fitted @ self.contrast[:, some]).T
+        scores = waves.real * fitted.real + waves.imag * fitted.imag
         return gibbs_posterior(-scores / 2, beta, self.n_rows)
 
 

@@ -1,34 +1,151 @@
-"""How strongly landmarks should follow the labels: judged on rows they have not learned from."""
+"""How landmarks should follow the labels: judged on rows they have not learned from.
+
+Two numbers are chosen. By how many steps the waves of the pool are fitted together, by the error
+of that fit; and how strongly the posteriors follow it, by that of a ridge regression on the
+similarities. Few rows are held out a quarter after the other, many once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from bochner.engine.places import to_numpy
+from bochner.engine.places import convert, single_rows, to_numpy
 from bochner.engine.summaries import rows_at
 from bochner.fourier.candidates import Candidates
 from bochner.fourier.placement import Landmarks
 from bochner.fourier.pool import Pool
+from bochner.linear.conjugate import conjugate_path
 from bochner.linear.cross_validation import cross_validated_ridge, sum_of_squares
 from bochner.linear.normal_equations import NormalEquations
 from bochner.linear.paired import best_or_first
 from bochner.linear.search import search_along
-from bochner.linear.splits import hold_out
+from bochner.linear.splits import HELD_OUT, Rows, fold_rows, hold_out
 from bochner.targets import Target
 
 Float = NDArray[np.float64]
 
-STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
+STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+STEPS = (1, 2, 4, 8, 16, 32, 64)
 _MOST_ROWS = 6000  # that they are tried on
+_FEW_ROWS = 2000  # that are all held out once
 _FEWEST_ROWS = 20  # fewer say nothing
+_MOST_VALUES = 2**25  # of features that are held
+_WORSE = 2  # numbers of steps in a row: it gets no better
+_AS_GOOD = 1.01  # times the least error: fewer steps will do, which rounding moves less
 
 
-def best_strength(
+def most_rows(n_frequencies: int) -> int:
+    """Of how many rows the waves of a pool are held at once."""
+    return max(_FEWEST_ROWS, _MOST_VALUES // (2 * n_frequencies))
+
+
+def fit_together(pool: Pool, features: Any, targets: Float, n_steps: int) -> Pool:
+    """The pool whose scores are of a fit of all its waves after some steps; 1 is itself.
+
+    Parameters
+    ----------
+    pool : Pool
+        The pool.
+    features : array of shape (n, 2 N)
+        :meth:`Pool.features` of rows, wherever they are.
+    targets : array of shape (n, K)
+        Centred columns of their labels.
+    n_steps : int
+        Steps of conjugate gradients.
+    """
+    if n_steps == 1:
+        return pool
+    *_, (coefficients, _) = conjugate_path(features, targets, n_steps)
+    return pool.following(coefficients)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Landmarks of a part of the rows, and the rows that are held out to judge them.
+
+    Attributes
+    ----------
+    pool : Pool
+        Of the rows that are kept.
+    n : int
+        How many these are; the rows held out come after them.
+    features, plain : arrays of shapes (rows, 2 N) and (rows, n_landmarks)
+        The waves of the pool and the plain kernel.
+    targets : array of shape (rows, K)
+        Columns of the labels.
+    """
+
+    pool: Pool
+    n: int
+    features: Any
+    plain: Float
+    targets: Float
+
+    @classmethod
+    def of_rows(
+        cls,
+        candidates: Candidates,
+        X: Any,
+        y: NDArray[Any],
+        target: Target,
+        place: Callable[[Any, NDArray[Any], Target], Landmarks],
+        split: tuple[Rows, Rows],
+        **options: Any,
+    ) -> Trial:
+        """A trial on a split of the rows; see :func:`make_trials`."""
+        kept, both = split[0], np.concatenate(split)
+        known = Target.of(y[kept], "regression" if target.classes is None else "classification")
+        n = len(kept)
+        rows = single_rows(rows_at(X, both))
+        landmarks = place(rows[:n, ...], y[kept], known)
+        pool = Pool.of_rows(candidates, rows[:n, ...], y[kept], known, landmarks, **options)
+        targets: Any = target.columns_and_signs(y, centred=True)[0][both]
+        if target.classes is not None and known.classes is not None:
+            # a class of few rows may be held out
+            targets = targets[:, np.isin(target.classes, known.classes)]
+        plain = to_numpy(pool.kernel_values(rows, **options))
+        return cls(pool, n, pool.features(rows, **options), plain, targets)
+
+    @cached_property
+    def errors_by_steps(self) -> dict[int, float]:
+        """The mean squared error of held-out rows after each number of steps that was tried."""
+        n, errors = self.n, dict[int, float]()
+        held, aims = self.features[n:, ...], self.targets[n:]
+        path = conjugate_path(self.features[:n, ...], self.targets[:n], STEPS[-1])
+        for t, (coefficients, intercepts) in enumerate(path, start=1):
+            if t not in STEPS:
+                continue
+            predicted = to_numpy(held @ convert(coefficients, held)) + to_numpy(intercepts)
+            errors[t] = float(np.mean((predicted - aims) ** 2))
+            if len(errors) > _WORSE and list(errors.values())[-1 - _WORSE] == min(errors.values()):
+                break
+        return errors
+
+    def followed(self, n_steps: int) -> Callable[[float], Float]:
+        """From a strength to squared errors, one per held-out row; 0 is the plain kernel."""
+        n, targets = self.n, self.targets
+        pool = fit_together(self.pool, self.features[:n, ...], targets[:n], n_steps)
+        waves = pool.waves()
+
+        def errors(beta: float) -> Float:
+            each = self.plain
+            if beta:
+                added = pool.coefficients(beta, waves)
+                mixed = np.concatenate([added.real, added.imag])
+                each = each + to_numpy(self.features @ convert(mixed, self.features))
+            return held_out_errors(each[:n], targets[:n], each[n:], targets[n:])
+
+        return errors
+
+
+def make_trials(
     candidates: Candidates,
     X: Any,
     y: NDArray[Any],
@@ -36,33 +153,44 @@ def best_strength(
     place: Callable[[Any, NDArray[Any], Target], Landmarks],
     random_state: RandomState,
     **options: Any,
-) -> float:
-    """The strength whose similarities predict held-out rows best; 0 is the plain kernel.
+) -> list[Trial]:
+    """Trials on some of the rows; none where these are too few.
 
     `place` gives landmarks from rows, their labels and what these are. It sees no held-out row: a
     landmark there would be a column of zeros to the rows that a model is fitted on.
     """
     seed, classes = int(random_state.randint(2**31 - 1)), target.classes is not None
     if len(y) < _FEWEST_ROWS:
-        return 0.0
-    kept, held = hold_out(y, seed, classes=classes, max_rows=_MOST_ROWS)
-    if (y[kept] == y[kept[0]]).all():
-        return 0.0
-    known = Target.of(y[kept], "classification" if classes else "regression")
-    rows, n = rows_at(X, np.concatenate([kept, held])), len(kept)
-    landmarks = place(rows[:n, ...], y[kept], known)
-    pool = Pool.of_rows(candidates, rows[:n, ...], y[kept], known, landmarks, **options)
-    waves, columns = pool.waves(), target.columns_and_signs(y, centred=True)[0]
-    plain = to_numpy(pool.kernel_values(rows, **options))
-    errors = {0.0: held_out_errors(plain[:n], columns[kept], plain[n:], columns[held])}
+        return []
+    if len(y) <= _FEW_ROWS:
+        splits = fold_rows(y, seed, round(1 / HELD_OUT), classes=classes)
+    else:
+        most = min(_MOST_ROWS, most_rows(candidates.n))
+        splits = [hold_out(y, seed, classes=classes, max_rows=most)]
+    differ = [split for split in splits if (y[split[0]] != y[split[0][0]]).any()]
+    return [Trial.of_rows(candidates, X, y, target, place, s, **options) for s in differ]
 
-    def judge(beta: float) -> float:
-        surplus = pool.mixed_waves(rows, pool.coefficients(beta, waves), **options)
-        each = plain + to_numpy(surplus)
-        errors[beta] = held_out_errors(each[:n], columns[kept], each[n:], columns[held])
+
+def best_steps(trials: Sequence[Trial]) -> int:
+    """The fewest steps that predict held-out rows about as well as any; 1 without a trial."""
+    looked_at = [trial.errors_by_steps for trial in trials]
+    common = [t for t in STEPS if all(t in errors for errors in looked_at)]
+    sums = {t: sum(errors[t] for errors in looked_at) for t in common}
+    return next(t for t in common if sums[t] <= _AS_GOOD * min(sums.values()))
+
+
+def best_strength(trials: Sequence[Trial], n_steps: int) -> float:
+    """The strength whose similarities predict held-out rows best; 0 is the plain kernel."""
+    if not trials:
+        return 0.0
+    judges = [trial.followed(n_steps) for trial in trials]
+    errors = {0.0: np.concatenate([judge(0.0) for judge in judges])}
+
+    def score(beta: float) -> float:
+        errors[beta] = np.concatenate([judge(beta) for judge in judges])
         return -float(errors[beta].mean())
 
-    search_along(STRENGTHS, STRENGTHS[len(STRENGTHS) // 2], judge)
+    search_along(STRENGTHS, STRENGTHS[len(STRENGTHS) // 2], score)
     return list(errors)[best_or_first(list(errors.values()))]
 
 

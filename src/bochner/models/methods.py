@@ -133,7 +133,7 @@ def _chosen_on_held_out_rows(feature_map: Any) -> dict[str, Any]:
 
 def _strength_of_landmarks(feature_map: Any) -> dict[str, Any]:
     beta = getattr(feature_map, "beta_", 0.0)  # the plain kernel has none
-    return {"beta": beta} if beta else {"posterior": None}
+    return {"beta": beta, "n_fit_steps": feature_map.n_fit_steps_} if beta else {"posterior": None}
 
 
 def _rounds_kept(feature_map: Any) -> dict[str, Any]:
