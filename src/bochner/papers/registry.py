@@ -23,6 +23,7 @@ STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
         letarte_table1.TABLE1,
+        letarte_table1.TABLE1_AUTHORS,
         letarte_table2.TABLE2,
         toys.FIGURE1,
         landmarks.FIGURE2,

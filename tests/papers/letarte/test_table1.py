@@ -6,27 +6,29 @@ import pytest
 from bochner.data.local import load_local
 from bochner.papers.letarte import svm, table1, tuned_landmarks
 from bochner.papers.letarte.common import authors_split
-from bochner.papers.letarte.table1 import TABLE1
+from bochner.papers.letarte.table1 import TABLE1, TABLE1_AUTHORS
 from bochner.papers.study import Request
 from bochner.records.sections import as_text
 from tests.papers.letarte import anew, cell, result
 
 
-def test_cells(monkeypatch):
+@pytest.mark.parametrize(
+    ("study", "solver", "seeds", "methods"),
+    [
+        (TABLE1, "optimum", 2, ("RBF", "PB", "shared")),
+        (TABLE1_AUTHORS, "authors", 1, ("RBF", "PB")),
+    ],
+)
+def test_cells(study, solver, seeds, methods, monkeypatch):
     monkeypatch.setattr(svm, "GAMMAS", (1e-6, 1e-5))
     monkeypatch.setattr(tuned_landmarks, "FREQUENCIES", (8, 64))
     monkeypatch.setattr(tuned_landmarks, "BETAS", (0.1, 1.0))
     monkeypatch.setattr(table1, "AUTHORS_SPLITS", 1)
-    results = TABLE1.collect(Request(("breast",), 2), anew(TABLE1))
+    results = study.collect(Request(("breast",), 2), anew(study))
     found = [(r.cell.method, r.cell.setting("solver"), r.cell.seed) for r in results]
     assert found == [
         *(("SVM", None, seed) for seed in range(2)),
-        *(
-            (method, solver, seed)
-            for solver, seeds in (("optimum", 2), ("authors", 1))
-            for seed in range(seeds)
-            for method in ("RBF", "PB", "shared")
-        ),
+        *((method, solver, seed) for seed in range(seeds) for method in methods),
     ]
     assert all(0.85 < r.score <= 1 for r in results)
     split = authors_split(load_local("breast"), 42)
@@ -61,11 +63,15 @@ def test_report():
     )
     assert re.search(row, text)
     assert "confirmed: shared frequencies err no more than plain landmarks" in text
+    assert "shared frequencies err less than plain landmarks (ours) (1 of 2" in text
     assert "learned landmarks with D and beta tuned (PB) err less than plain ones" in text
     assert "The SVM errs less than RBF and PB on 0 of 2 (paper: 1)" in text
     assert "over 2 splits" in text
     assert "Linear model: squared hinge at its optimum" in text
     assert "once, on the authors' split" in text
+    text = as_text(TABLE1_AUTHORS.sections(results))
+    assert "stopped where the authors' program stops" in text
+    assert "shared" not in text
 
 
 def test_report_of_what_is_done_so_far():

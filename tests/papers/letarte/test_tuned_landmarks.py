@@ -75,3 +75,13 @@ def test_waves_in_single_precision_are_precise_enough(rows):
     )
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def test_similarities_on_a_device_are_those_of_the_host(rows):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    X, y = rows
+    family = LandmarkFamily.fit(X, y, SHARE, GAMMA, 0, 16)
+    settings = [(8, 1.0), (16, 10.0)]
+    (expected,) = family.similarities([X], settings)
+    (found,) = family.similarities([torch.from_numpy(X)], settings)
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)

@@ -27,6 +27,7 @@ from bochner.engine.places import (
     is_numpy_device,
     on_device,
     wide_dtype,
+    zeros,
 )
 from bochner.engine.rowwise import concat_rows
 from bochner.fourier.bandwidth import resolve_kernel
@@ -90,10 +91,8 @@ class LandmarkFamily:
         rows = _moved(X, device, dtype)
         return cls(OwnSets.of_rows(candidates, rows, y, target, landmarks))
 
-    def similarities(
-        self, parts: Sequence[Any], settings: Sequence[Setting]
-    ) -> list[NDArray[Any]]:
-        """For parts of the rows, each of shape (settings, rows, landmarks).
+    def similarities(self, parts: Sequence[Any], settings: Sequence[Setting]) -> list[Any]:
+        """For parts of the rows, each of shape (settings, rows, landmarks), where they are.
 
         The frequencies, which take long to draw in many dimensions, are drawn once for all parts.
         """
@@ -103,7 +102,8 @@ class LandmarkFamily:
             posterior = gibbs_posterior(sets.losses[:, :D], beta, sets.n_rows)
             coefficients[:, :D, k] = posterior * sets.waves[:, :D]
         dtype = float_dtype(parts[0])
-        found = [np.empty((len(settings), X.shape[0], len(coefficients)), dtype) for X in parts]
+        shapes = [(len(settings), X.shape[0], len(coefficients)) for X in parts]
+        found = [zeros(shape, X, X.dtype) for shape, X in zip(shapes, parts, strict=True)]
         for block, W in sets.candidates.blocks(dtype):
             for first in range(0, W.shape[1], size):
                 landmark = (block.start + first) // size
@@ -119,19 +119,19 @@ def tried(coarse: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
     return FREQUENCIES[some], BETAS[some]
 
 
-def measure_tuned(cell: Cell, split: common.Split, share: float) -> Result:
+def measure_tuned(cell: Cell, split: common.Split, share: float, device: str = "cpu") -> Result:
     """The error of every column, all from one family; the score is that of `PB`."""
     settings = list(product(*tried(cell.setting("coarse", False))))
     start, gamma = time.perf_counter(), cell.setting("gamma")
     rows, most = (split.X_train, split.y_train), max(D for D, _ in settings)
-    family = LandmarkFamily.fit(*rows, share, gamma, cell.seed, most, WAVES)
+    family = LandmarkFamily.fit(*rows, share, gamma, cell.seed, most, WAVES, device=device)
     fit = time.perf_counter() - start
-    best = _best(family, split, settings, common.path_of(cell))
+    best = _best(family, split, settings, common.path_of(cell), device)
     chosen = [choice.setting for choice in best.values()]
-    (test,) = family.similarities([split.X_test.astype(WAVES)], chosen)
+    (test,) = family.similarities([_moved(split.X_test, device, WAVES)], chosen)
     details: dict[str, float] = {}
-    for (column, choice), features in zip(best.items(), test, strict=True):
-        wrong = common.wrong(choice.model.predict(features), split.y_test)
+    for k, (column, choice) in enumerate(best.items()):
+        wrong = common.wrong(choice.model.predict(test[k, ...]), split.y_test)
         details |= {f"{column} error": wrong}
         details |= {f"{column} D": choice.setting[0], f"{column} beta": choice.setting[1]}
     choice, wrong = best[PB], details[f"{PB} error"]
@@ -175,15 +175,16 @@ class _Choice:
 
 
 def _best(
-    family: LandmarkFamily, split: common.Split, settings: list[Setting], path: Any
+    family: LandmarkFamily, split: common.Split, settings: list[Setting], path: Any, device: str
 ) -> dict[str, _Choice]:
     """For each column the first of the models that err least on the validation rows."""
     best: dict[str, _Choice] = {}
-    rows = [part.astype(WAVES) for part in (split.X_train, split.X_valid)]
+    rows = [_moved(part, device, WAVES) for part in (split.X_train, split.X_valid)]
     training, validation = family.similarities(rows, settings)
-    for setting, features, valid in zip(settings, training, validation, strict=True):
+    for k, setting in enumerate(settings):
+        features, valid = training[k, ...], validation[k, ...]
         columns = [name for name, is_open in COLUMNS.items() if is_open(*setting)]
-        for model in path(features.astype(np.float64), split.y_train):
+        for model in path(cast(features, wide_dtype(features)), split.y_train):
             error = common.wrong(model.predict(valid), split.y_valid)
             better = [
                 name for name in columns if name not in best or error < best[name].valid_error
