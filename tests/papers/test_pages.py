@@ -82,7 +82,7 @@ def test_a_page_has_what_is_needed_to_judge_it(document, tmp_path):
     assert "(1 of 2; not at ads) | not confirmed, so far |" in text
     assert "**not confirmed, so far**: the authors' split" in text
     assert "`letarte-table1`" in text.partition("##")[0]
-    assert "| 1 of 10 | 1 | 1 |" in (tmp_path / "results.md").read_text()
+    assert "| 1 of 11 | 1 | 1 |" in (tmp_path / "results.md").read_text()
     empty = (tmp_path / "results-mukuta.md").read_text()
     assert "## " not in empty
 
