@@ -54,6 +54,7 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "posterior": (None, "kl"),
     "frequencies": ("own", "shared"),
     "n_frequencies": (3, 5),
+    "n_fit_steps": ("auto", 3),
     "dual_update": ("gradient", "corrective"),
     "band": (None, 2.0),
     "damping": (0.1, 0.2),

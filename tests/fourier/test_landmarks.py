@@ -300,7 +300,8 @@ class TestWithPosterior:
         first = make().fit(X, y)
         before = first.transform(X)
         changed = first.with_posterior(beta=30.0)
-        np.testing.assert_array_equal(changed.transform(X), make(beta=30.0).fit_transform(X, y))
+        anew = make(beta=30.0, n_fit_steps=first.n_fit_steps_)
+        np.testing.assert_array_equal(changed.transform(X), anew.fit_transform(X, y))
         np.testing.assert_array_equal(first.transform(X), before)
         assert changed.beta == changed.beta_ == 30.0
 

@@ -11,7 +11,14 @@ from bochner.records.run import Run
 from bochner.records.sections import as_text
 
 PAPERS = {
-    "letarte": ["table1", "table1authors", "table2", *(f"figure{k}" for k in range(1, 7)), "svm", "mnist49"],
+    "letarte": [
+        "table1",
+        "table1authors",
+        "table2",
+        *(f"figure{k}" for k in range(1, 7)),
+        "svm",
+        "mnist49",
+    ],
     "bullins": ["table1", "figure1", "digits", "regression"],
     "mukuta": [*(f"figure{k}" for k in range(1, 7)), "table2", "clusters", "variants"],
 }

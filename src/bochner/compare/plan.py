@@ -21,7 +21,7 @@ from bochner.records.cells import Cell
 
 METRIC = "metric"  # the setting of a cell that has one: its mode
 TEST = 0.25  # of the rows
-_VERSION = 7  # of what a cell means: a change makes those on file stale
+_VERSION = 8  # of what a cell means: a change makes those on file stale
 
 Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
 

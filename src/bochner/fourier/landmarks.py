@@ -92,17 +92,17 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         A pool for all landmarks, or a set of its own for each, as in the paper: slower, and worse
         than the plain kernel where the sets are small.
     beta : "auto" or float, default="auto"
-        Strength of the posterior. ``"auto"`` goes from 0.1 along 0.003, 0.01, 0.03, 0.1, 0.3, 1
-        and 3 as long as a ridge regression gains on held-out rows, and takes the best, or the
-        plain kernel unless that is worse by a standard error. Held out is a quarter of at most
-        6000 rows; of up to 2000 rows each quarter in turn. For frequencies of their own it is the
-        paper's 1.
+        Strength of the posterior. ``"auto"`` goes along 0.003, 0.01, 0.03, 0.1, 0.3, 1 and 3 as
+        long as a ridge regression gains on held-out rows, and takes the best, or the plain kernel
+        unless that is worse by a standard error. Held out is a quarter of at most 6000 rows; of
+        up to 2000 rows each quarter in turn. For frequencies of their own it is the paper's 1.
     n_fit_steps : "auto" or int, default="auto"
         Steps of conjugate gradients by which the waves of the pool are fitted to the labels, of
         as many rows as have 32 million features. 1 scores each frequency by itself, by how much
-        more similar it finds the landmark to rows of its own class than to the others; ``"auto"``
-        takes the fewest of 1, 2, 4, ..., 64 that predict the same held-out rows as well as any,
-        to a hundredth of the error. Frequencies of their own are scored by themselves.
+        more similar it finds the landmark to rows of its own class than to the others. ``"auto"``
+        is the fewest of 1, 2, 4, ..., 64 whose fit predicts the same held-out rows as well as
+        any, to a hundredth of the error; or half of their logarithm, or 1, where these do better
+        with a `beta` that is chosen. Frequencies of their own are scored by themselves.
     n_frequencies : "auto" or int, default="auto"
         Frequencies of the pool, by default 2000, down to 512 with more than 650 landmarks or more
         than 8000 columns; or frequencies of each landmark, by default 64 (the paper's D). They
@@ -264,15 +264,18 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         target: Target,
         random_state: RandomState,
     ) -> float:
-        """How strongly to follow the labels; `n_fit_steps_` too, whatever the strength."""
+        """How strongly to follow the labels; `n_fit_steps_` too."""
         trials: list[Trial] = []
         if "auto" in (self.beta, self.n_fit_steps):
             place, options = partial(self._trial_landmarks, random_state), self._engine_options()
             trials = make_trials(candidates, X, y, target, place, random_state, **options)
-        n_fit_steps: Any = self.n_fit_steps
-        self.n_fit_steps_ = best_steps(trials) if n_fit_steps == "auto" else int(n_fit_steps)
-        beta: Any = self.beta
-        return best_strength(trials, self.n_fit_steps_) if beta == "auto" else float(beta)
+        n_steps, beta = self.n_fit_steps, self.beta
+        steps = [n_steps] if isinstance(n_steps, Integral) else best_steps(trials)
+        if isinstance(beta, str):
+            self.n_fit_steps_, beta = best_strength(trials, steps)
+        else:
+            self.n_fit_steps_ = steps[0]
+        return float(beta)
 
     def with_posterior(self, *, beta: float) -> Self:
         """The map with posteriors of another strength, from the same losses, without the data.

@@ -1,8 +1,10 @@
 """How landmarks should follow the labels: judged on rows they have not learned from.
 
-Two numbers are chosen. By how many steps the waves of the pool are fitted together, by the error
-of that fit; and how strongly the posteriors follow it, by that of a ridge regression on the
-similarities. Few rows are held out a quarter after the other, many once.
+Two numbers are chosen: by how many steps the waves of the pool are fitted together, and how
+strongly the posteriors follow that fit. The steps that predict best by themselves are the best
+for many landmarks, with little strength; few landmarks gain more from fewer steps and greater
+strength. What is tried is judged by a ridge regression on the similarities. Few rows are held out
+a quarter after the other, many once.
 """
 
 from __future__ import annotations
@@ -171,26 +173,42 @@ def make_trials(
     return [Trial.of_rows(candidates, X, y, target, place, s, **options) for s in differ]
 
 
-def best_steps(trials: Sequence[Trial]) -> int:
-    """The fewest steps that predict held-out rows about as well as any; 1 without a trial."""
+def best_steps(trials: Sequence[Trial]) -> list[int]:
+    """Steps to try, each once: the best by themselves, half of their logarithm, and 1.
+
+    The best are the fewest that predict held-out rows about as well as any; 1 without a trial.
+    """
     looked_at = [trial.errors_by_steps for trial in trials]
     common = [t for t in STEPS if all(t in errors for errors in looked_at)]
     sums = {t: sum(errors[t] for errors in looked_at) for t in common}
-    return next(t for t in common if sums[t] <= _AS_GOOD * min(sums.values()))
+    best = next(t for t in common if sums[t] <= _AS_GOOD * min(sums.values()))
+    return list(dict.fromkeys([best, STEPS[STEPS.index(best) // 2], 1]))
 
 
-def best_strength(trials: Sequence[Trial], n_steps: int) -> float:
-    """The strength whose similarities predict held-out rows best; 0 is the plain kernel."""
+def best_strength(trials: Sequence[Trial], steps: Sequence[int]) -> tuple[int, float]:
+    """Steps and strength whose similarities predict held-out rows best; 0 is the plain kernel.
+
+    The strengths for the first of the `steps` are searched; those for another one only where the
+    first of them does better than all before. Fewer steps come with greater strengths.
+    """
     if not trials:
-        return 0.0
-    judges = [trial.followed(n_steps) for trial in trials]
-    errors = {0.0: np.concatenate([judge(0.0) for judge in judges])}
+        return steps[0], 0.0
+    errors: dict[tuple[int, float], Float] = {}
+    start = len(STRENGTHS) // 2
+    for position, n_steps in enumerate(steps):
+        judges = [trial.followed(n_steps) for trial in trials]
 
-    def score(beta: float) -> float:
-        errors[beta] = np.concatenate([judge(beta) for judge in judges])
-        return -float(errors[beta].mean())
+        def score(beta: float, n_steps: int = n_steps, judges: Any = judges) -> float:
+            key = n_steps, beta
+            if key not in errors:
+                errors[key] = np.concatenate([judge(beta) for judge in judges])
+            return -float(errors[key].mean())
 
-    search_along(STRENGTHS, STRENGTHS[len(STRENGTHS) // 2], score)
+        if position == 0:
+            score(0.0)
+        first, before = STRENGTHS[start + position], [-e.mean() for e in errors.values()]
+        if score(first) > max(before) or position == 0:
+            search_along(STRENGTHS, first, score)
     return list(errors)[best_or_first(list(errors.values()))]
 
 
