@@ -104,9 +104,9 @@ class Trial:
         """A trial on a split of the rows; see :func:`make_trials`."""
         kept, both = split[0], np.concatenate(split)
         known = Target.of(y[kept], "regression" if target.classes is None else "classification")
-        n = len(kept)
-        rows = single_rows(rows_at(X, both))
+        rows, n = rows_at(X, both), len(kept)
         landmarks = place(rows[:n, ...], y[kept], known)
+        rows = single_rows(rows)
         pool = Pool.of_rows(candidates, rows[:n, ...], y[kept], known, landmarks, **options)
         targets: Any = target.columns_and_signs(y, centred=True)[0][both]
         if target.classes is not None and known.classes is not None:
@@ -116,30 +116,42 @@ class Trial:
         return cls(pool, n, pool.features(rows, **options), plain, targets)
 
     @cached_property
-    def errors_by_steps(self) -> dict[int, float]:
-        """The mean squared error of held-out rows after each number of steps that was tried."""
-        n, errors = self.n, dict[int, float]()
-        held, aims = self.features[n:, ...], self.targets[n:]
+    def _fits(self) -> dict[int, tuple[Any, float]]:
+        """Coefficients after each number of steps, and the mean squared error of held-out rows."""
+        n, fits = self.n, dict[int, tuple[Any, float]]()
+        held, aims, errors = self.features[n:, ...], self.targets[n:], list[float]()
         path = conjugate_path(self.features[:n, ...], self.targets[:n], STEPS[-1])
         for t, (coefficients, intercepts) in enumerate(path, start=1):
             if t not in STEPS:
                 continue
             predicted = to_numpy(held @ convert(coefficients, held)) + to_numpy(intercepts)
-            errors[t] = float(np.mean((predicted - aims) ** 2))
-            if len(errors) > _WORSE and list(errors.values())[-1 - _WORSE] == min(errors.values()):
+            errors.append(float(np.mean((predicted - aims) ** 2)))
+            fits[t] = coefficients, errors[-1]
+            if len(errors) > _WORSE and errors[-1 - _WORSE] == min(errors):
                 break
-        return errors
+        return fits
+
+    @property
+    def errors_by_steps(self) -> dict[int, float]:
+        """The mean squared error of held-out rows after each number of steps that was tried."""
+        return {t: error for t, (_, error) in self._fits.items()}
+
+    @cached_property
+    def _waves(self) -> Any:
+        return self.pool.waves()
 
     def followed(self, n_steps: int) -> Callable[[float], Float]:
         """From a strength to squared errors, one per held-out row; 0 is the plain kernel."""
-        n, targets = self.n, self.targets
-        pool = fit_together(self.pool, self.features[:n, ...], targets[:n], n_steps)
-        waves = pool.waves()
+        n, targets, pool = self.n, self.targets, self.pool
+        if n_steps > 1 and n_steps in self._fits:
+            pool = pool.following(self._fits[n_steps][0])
+        else:
+            pool = fit_together(pool, self.features[:n, ...], targets[:n], n_steps)
 
         def errors(beta: float) -> Float:
             each = self.plain
             if beta:
-                added = pool.coefficients(beta, waves)
+                added = pool.coefficients(beta, self._waves)
                 mixed = np.concatenate([added.real, added.imag])
                 each = each + to_numpy(self.features @ convert(mixed, self.features))
             return held_out_errors(each[:n], targets[:n], each[n:], targets[n:])
