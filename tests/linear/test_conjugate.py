@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bochner.linear import conjugate
 from bochner.linear.conjugate import conjugate_path
 from tests.linear.naive import krylov_fit
 from tests.places import PLACES, on_host
@@ -39,3 +40,24 @@ def test_single_precision_is_near_double(rng):
     *_, (double, _) = conjugate_path(Phi, Y, 5)
     assert single.dtype == np.float64
     np.testing.assert_allclose(single, double, atol=1e-6)
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch", "strict"])
+def test_opposite_columns_have_opposite_solutions(place, monkeypatch, rng):
+    widths, path = [], conjugate._path
+
+    def counted(features, residuals, n_steps):
+        widths.append(residuals.shape[1])
+        return path(features, residuals, n_steps)
+
+    monkeypatch.setattr(conjugate, "_path", counted)
+    Phi, y = rng.normal(size=(40, 12)), (np.arange(40) % 3 == 0).astype(float)
+    both = np.column_stack([y, 1 - y])
+    alone = list(conjugate_path(Phi, y[:, None], 4))
+    for (coefficients, intercepts), (expected, intercept) in zip(
+        conjugate_path(PLACES[place](Phi), both, 4), alone, strict=True
+    ):
+        coefficients, intercepts = on_host(coefficients), on_host(intercepts)
+        np.testing.assert_allclose(coefficients, np.hstack([expected, -expected]), atol=1e-12)
+        np.testing.assert_allclose(intercepts, [intercept[0], 1 - intercept[0]], atol=1e-12)
+    assert widths == [1, 1]
