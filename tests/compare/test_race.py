@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bochner.compare.race import BY_ROW, far_behind, read, worth_measuring, written
+from bochner.compare.race import BY_ROW, measured_once, read, worth_measuring, written
 from tests.compare.cells import result
 
 
@@ -27,16 +27,26 @@ def test_what_is_far_behind_needs_no_other_split():
         measured("exact", unlike),
         measured("linear", far),
     ]
-    assert far_behind(results) == {("linear", 8, None)}
+    assert measured_once(results) == {("linear", 8, None)}
     cells = [one.cell for one in results]
     later = [dataclasses.replace(each, seed=1) for each in cells]
     assert worth_measuring([*cells, *later], results) == [*cells, *later[:3]]
 
 
 def test_nothing_is_far_behind_unless_the_best_is_known():
-    assert far_behind([measured("Nystroem", np.ones(10), seed=1)]) == set()
-    assert far_behind([result("Nystroem", 8, 0, 0.9), result("linear", 8, 0, 0.1)]) == set()
-    assert far_behind([]) == set()
+    assert measured_once([measured("Nystroem", np.ones(10), seed=1)]) == set()
+    assert measured_once([result("Nystroem", 8, 0, 0.9), result("linear", 8, 0, 0.1)]) == set()
+    assert measured_once([]) == set()
+
+
+def test_a_reference_needs_no_other_split_where_its_counterpart_is_there():
+    right = np.ones(100)
+    alone = [measured("Nystroem", right), measured("RBFSampler", right)]
+    assert measured_once(alone) == set()
+    both = [*alone, measured("NystroemFeatures", right)]
+    assert measured_once(both) == {("Nystroem", 8, None)}
+    wider = dataclasses.replace(both[2], cell=dataclasses.replace(both[2].cell, width=16))
+    assert measured_once([*alone, wider]) == set()
 
 
 def test_numbers_of_rows_as_text(rng):

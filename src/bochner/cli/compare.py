@@ -72,7 +72,7 @@ def compare(
     every_split: Annotated[
         bool,
         typer.Option(
-            "--every-split", help="Also what is far behind on the first split, on all of them."
+            "--every-split", help="Also what needs no more than the first split, on all of them."
         ),
     ] = False,
     measure: MeasureName = "auto",
@@ -199,8 +199,8 @@ def _not_measured(run: Run, cells: Sequence[Cell]) -> list[str]:
     behind = {line_of(cell) for cell in set(cells).difference(run.planned)}
     if behind:
         lines.append(
-            f"further splits of {counted(len(behind), 'line')}, far behind on the first "
-            "(--every-split measures them)"
+            f"further splits of {counted(len(behind), 'line')}, far behind on the first or there "
+            "as a reference (--every-split measures them)"
         )
     if run.missing:
         reason = "it was interrupted" if run.interrupted else "the time budget was spent"

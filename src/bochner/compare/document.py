@@ -14,7 +14,7 @@ import numpy as np
 from bochner.compare.advice import counting_rows, guess_score, recommend, still_rising
 from bochner.compare.guarantees import balanced_error, error_rate
 from bochner.compare.plan import METRIC, Setup, line_name, line_of, plan_cells
-from bochner.compare.race import far_behind
+from bochner.compare.race import measured_once
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
 from bochner.records.cells import Cell, Result
@@ -39,8 +39,8 @@ def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
         key = order.index(cell.method), after_metric, cell.width or 0
         groups.setdefault(key, []).append(result)
     first = [result for result in results if result.cell.seed == 0]
-    far = far_behind(results) if len({result.cell.seed for result in results}) > 1 else set()
-    return [_summary(setup, groups[key], len(first), far) for key in sorted(groups)]
+    once = measured_once(results) if len({result.cell.seed for result in results}) > 1 else set()
+    return [_summary(setup, groups[key], len(first), once) for key in sorted(groups)]
 
 
 def wider_cells(setup: Setup, results: Sequence[Result]) -> list[Cell]:
@@ -61,7 +61,7 @@ def wider_cells(setup: Setup, results: Sequence[Result]) -> list[Cell]:
 
 
 def _summary(
-    setup: Setup, group: Sequence[Result], n_certified: int, far: Container[Any]
+    setup: Setup, group: Sequence[Result], n_certified: int, once: Container[Any]
 ) -> dict[str, Any]:
     cell = group[0].cell
     scores = {str(result.cell.seed): setup.measure.factor * result.score for result in group}
@@ -86,7 +86,7 @@ def _summary(
         "score": score,
         "standard_error": None if math.isnan(error) else error,
         "seeds": len(group),
-        "far_behind": len(group) == 1 and line_of(cell) in far,
+        "measured_once": len(group) == 1 and line_of(cell) in once,
         "scores": scores,
         "fit": float(np.mean([result.fit for result in group])),
         "transform": float(np.mean([result.details["transform"] for result in group])),

@@ -98,6 +98,8 @@ class Method:
         Whether `gamma` matters enough to be chosen on held-out rows.
     baseline : bool
         Whether it is not one of this package; it then works on NumPy rows only.
+    counterpart : str or None
+        The method of this package with the same kernel, where it is a reference for that one.
     main : bool
         Whether it is compared without being asked for.
     reference : bool
@@ -144,6 +146,7 @@ class Method:
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     uses_gamma: bool = True
     baseline: bool = False
+    counterpart: str | None = None
     main: bool = True
     reference: bool = False
     even: bool = False

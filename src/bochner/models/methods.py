@@ -443,6 +443,7 @@ METHODS: dict[str, Method] = {
             Imported("sklearn.kernel_approximation.RBFSampler"),
             cost=1,
             baseline=True,
+            counterpart="FourierFeatures",
         ),
         Method(
             "Nystroem",
@@ -450,6 +451,7 @@ METHODS: dict[str, Method] = {
             Imported("sklearn.kernel_approximation.Nystroem"),
             cost=3,
             baseline=True,
+            counterpart="NystroemFeatures",
             limit=partial(_row_limit, "Nystroem"),
             guarantee="kernel residual",
         ),
