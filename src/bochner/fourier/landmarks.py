@@ -328,10 +328,11 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         """Guarantees on the alignment losses of all landmarks' learned similarities together.
 
         With probability ``1 - delta`` over the rows, every one of them holds (PAC-Bayes-kl,
-        and a union over the landmarks), for all `beta` at once, also one that these rows have
-        chosen. They are about the similarities that :meth:`transform` computes. Those of a pool
-        are the posterior's and the kernel's distance from its mean over the pool: `delta` is then
-        also over the pool, a half for each, and the detail ``pool`` is what that distance adds.
+        and a union over the landmarks), for all posteriors at once, also where these rows have
+        chosen strength and fit. They are about the similarities that :meth:`transform` computes.
+        Those of a pool are the posterior's and the kernel's distance from its mean over the pool:
+        `delta` is then also over the pool, a half for each, and the detail ``pool`` is what that
+        distance adds.
 
         Parameters
         ----------

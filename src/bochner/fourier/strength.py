@@ -143,7 +143,7 @@ class Trial:
     def followed(self, n_steps: int) -> Callable[[float], Float]:
         """From a strength to squared errors, one per held-out row; 0 is the plain kernel."""
         n, targets, pool = self.n, self.targets, self.pool
-        if n_steps > 1 and n_steps in self._fits:
+        if n_steps in STEPS[1:] and n_steps in self._fits:
             pool = pool.following(self._fits[n_steps][0])
         else:
             pool = fit_together(pool, self.features[:n, ...], targets[:n], n_steps)
