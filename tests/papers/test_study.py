@@ -13,7 +13,7 @@ from bochner.records.sections import as_text
 PAPERS = {
     "letarte": [
         "table1",
-        "table1authors",
+        "table1cut",
         "table2",
         *(f"figure{k}" for k in range(1, 7)),
         "svm",

@@ -67,6 +67,7 @@ def _path(features: Any, residuals: Any, n_steps: int) -> Iterator[Solution]:
     coefficients = zeros((features.shape[1], residuals.shape[1]), features, wide)
     direction = gradient = adjoint(residuals)
     size = xp.sum(gradient**2, axis=0)
+    before: list[Any] = []  # directions of earlier gradients
     for _ in range(n_steps):
         change = cast(features @ cast(direction, narrow), wide) - means @ direction
         # a column that is fitted exactly has neither a gradient nor a direction left
@@ -74,6 +75,10 @@ def _path(features: Any, residuals: Any, n_steps: int) -> Iterator[Solution]:
         coefficients = coefficients + step * direction
         residuals = residuals - step * change
         yield coefficients, -means @ coefficients
-        gradient, before = adjoint(residuals), size
+        before.append(gradient / (xp.sqrt(size) + TINY))
+        gradient, last = adjoint(residuals), size
+        for other in before:
+            # Orthogonal but for rounding, which would grow from step to step.
+            gradient = gradient - other * xp.sum(other * gradient, axis=0)
         size = xp.sum(gradient**2, axis=0)
-        direction = gradient + size / (before + TINY) * direction
+        direction = gradient + size / (last + TINY) * direction
