@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from bochner import GradientMetric
+from bochner import GradientMetric, RelevanceMetric
 from bochner.compare.plan import Setup
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
@@ -32,6 +32,7 @@ def quick_metric(monkeypatch):
     defaults = GradientMetric.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "n_frequencies", 32)
     monkeypatch.setitem(defaults, "n_rounds", 2)
+    monkeypatch.setitem(RelevanceMetric.__init__.__kwdefaults__, "n_steps", 4)
 
 
 @pytest.fixture

@@ -62,6 +62,8 @@ ANOTHER: dict[str, tuple[Any, Any]] = {
     "n_peaks": (2, 3),
     "n_chains": (3, 5),
     "n_steps": (2, 3),
+    "n_rows": (20, 30),
+    "start": (None, [1.0, 2.0]),
     "temperature": (0.5, 1.0),
     "n_directions": (1, None),
     "rows_per_round": (10, None),

@@ -13,6 +13,7 @@ from bochner import (
     MarginFourierFeatures,
     MarginHarmonicFeatures,
     PosteriorFourierFeatures,
+    RelevanceMetric,
 )
 
 # These checks set n_components = 1 themselves. A paired map refuses an odd number (its columns
@@ -65,7 +66,8 @@ def expected_failures(estimator):
         del failures["check_fit2d_1sample"]  # one row is refused first, as the check wants
         return failures
     held_out = isinstance(estimator, LandmarkSimilarities) and estimator.beta == "auto"
-    if held_out or getattr(estimator, "landmarks", None) == "random":
+    at_random = held_out or isinstance(estimator, RelevanceMetric)
+    if at_random or getattr(estimator, "landmarks", None) == "random":
         return SHUFFLES_ROWS
     return SETS_ONE_COMPONENT if getattr(estimator, "paired", False) else {}
 
@@ -81,6 +83,7 @@ def expected_failures(estimator):
         MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2),
         MarginFourierFeatures(n_components=4, n_chains=4, n_steps=2, dual_update="gradient"),
         GradientMetric(n_frequencies=16, n_rounds=2),
+        RelevanceMetric(n_steps=2),
         LandmarkSimilarities(n_components=2),
         LandmarkSimilarities(n_components=2, beta=1.0),
         LandmarkSimilarities(n_components=2, landmarks="random", posterior=None),

@@ -14,6 +14,7 @@ from bochner import (
     MercerFeatures,
     NystroemFeatures,
     PosteriorFourierFeatures,
+    RelevanceMetric,
 )
 from bochner.fourier import posterior_features
 from bochner.images.layers import PatchLayer
@@ -69,6 +70,7 @@ MAPS = {
     "nystroem, matern": NystroemFeatures(4, kernel=Matern(nu=0.7)),
     "metric": GradientMetric(n_frequencies=8, n_rounds=1),
     "metric, columns": GradientMetric("diagonal", n_frequencies=8, n_rounds=1),
+    "relevance": RelevanceMetric(n_steps=2),
     "network": ConvolutionalKernelNetwork(
         layers=[PatchLayer(2, 4, 1)], image_shape=(2, 2), approximation="fourier", n_patches=20
     ),

@@ -11,6 +11,7 @@ from bochner import (
     MarginFourierFeatures,
     MarginHarmonicFeatures,
     PosteriorFourierFeatures,
+    RelevanceMetric,
 )
 from bochner.weights import copies, repeated_rows, rows_with_weight
 from tests.feature_map_case import PUBLIC_MAPS
@@ -33,6 +34,7 @@ MAPS = {
     "harmonics": MarginHarmonicFeatures(n_components=6),
     "zonal": MarginHarmonicFeatures(n_components=6, functions="zonal"),
     "metric": GradientMetric(n_frequencies=16, n_rounds=1),
+    "relevance": RelevanceMetric(n_steps=2),
 }
 # Where rows are held out, all copies of a row are on one side: repeated rows are split otherwise.
 SPLITS_DISTINCT_ROWS = {"posterior"}

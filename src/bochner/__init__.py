@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bochner.margin.sphere.features import MarginHarmonicFeatures
     from bochner.mercer.features import MercerFeatures
     from bochner.metric.gradient_metric import GradientMetric
+    from bochner.metric.relevance import RelevanceMetric
     from bochner.models.classifier import KernelClassifier
     from bochner.models.regressor import KernelRegressor
     from bochner.nystroem.features import NystroemFeatures
@@ -30,6 +31,7 @@ __all__ = [
     "MercerFeatures",
     "NystroemFeatures",
     "PosteriorFourierFeatures",
+    "RelevanceMetric",
 ]
 
 # Where they are, in this order. They are imported when they are used: who needs one of them does
@@ -49,6 +51,7 @@ _MODULES = dict(
             "bochner.mercer.features",
             "bochner.nystroem.features",
             "bochner.fourier.posterior_features",
+            "bochner.metric.relevance",
         ),
         strict=True,
     )

@@ -43,6 +43,7 @@ MAPS = {
     "harmonics": bochner.MarginHarmonicFeatures(n_components=4, random_state=0),
     "zonal": bochner.MarginHarmonicFeatures(n_components=4, functions="zonal", random_state=0),
     "metric": bochner.GradientMetric("full", n_frequencies=16, n_rounds=1, random_state=0),
+    "relevance": bochner.RelevanceMetric(n_steps=2, random_state=0),
 }
 REFUSED = {
     "a kernel of one's own": landmarks(posterior=None, kernel=lambda: None),

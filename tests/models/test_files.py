@@ -103,6 +103,7 @@ MAPS = {
     ),
     "metric": bochner.GradientMetric("full", n_frequencies=16, random_state=0),
     "metric, columns": bochner.GradientMetric("diagonal", n_frequencies=16, random_state=0),
+    "relevance": bochner.RelevanceMetric(n_steps=2, random_state=0),
     **{f"scaling, {scaling}": ColumnScaler(scaling) for scaling in SCALINGS},
     "nystroem": Nystroem(n_components=8, random_state=0),
     "rbf sampler": RBFSampler(n_components=8, random_state=0),

@@ -23,7 +23,9 @@ from bochner import (
 from bochner.engine.threads import default_threads
 from bochner.kernels import Exponential, Matern
 from bochner.linear import RidgeRegressor
+from bochner.metric.relevance import RELEVANCE, RelevanceMetric
 from bochner.models import limits, tuner
+from bochner.models.averaging import averaged
 from bochner.models.families import choose_families
 from bochner.models.judge import Judge
 from bochner.models.settings import Setting, Tried
@@ -291,11 +293,55 @@ class TestChoices:
             results = KernelRegressor(random_state=0).fit(X, y).search_results_
             first = [r for r in results if r["all_rows"] and r["n_rows"] == 100]
             assert len({r["scaling"] for r in first}) == 1
-            return {(r["kernel"], r["metric"]) for r in first}
+            # weights of the columns: of few columns for every kernel, below
+            return {(r["kernel"], r["metric"]) for r in first if r["metric"] != RELEVANCE}
 
         few = tried_first()  # with few columns: the best modes alone
         monkeypatch.setattr(tuner, "FEW_COLUMNS", 1)
         assert few < tried_first()
+
+    def test_weights_of_columns_are_learned_for_each_kernel(
+        self, quick_metric, one_split, monkeypatch
+    ):
+        """Of few columns; of many for the best kernel of distances, and of sums over columns."""
+        learned = []
+        fit = RelevanceMetric.fit
+        monkeypatch.setattr(
+            RelevanceMetric, "fit", lambda self, *a: learned.append(self.kernel) or fit(self, *a)
+        )
+        X, y = numbers(500)
+        model = KernelRegressor(metric=RELEVANCE, kernel="auto", random_state=0).fit(X, y)
+        names = {r["kernel"] for r in model.search_results_ if r["metric"] == RELEVANCE}
+        assert names == {"gaussian", "matern 3/2", "exponential", "laplacian"}
+        assert {type(kernel).__name__.lower() for kernel in learned} == {
+            "gaussian",
+            "matern",
+            "exponential",
+            "laplacian",
+        }
+        assert model.chosen_["metric"] == RELEVANCE
+        metric = dict(averaged(model.pipeline_)[0])["metric"]
+        np.testing.assert_array_equal(model.importances_, metric.importances_)
+        monkeypatch.setattr(tuner, "FEW_COLUMNS", 1)
+        few = KernelRegressor(random_state=0).fit(X, y).search_results_
+        assert len({r["kernel"] for r in few if r["metric"] == RELEVANCE}) == 2
+
+    def test_a_column_that_must_be_looked_at_closely(self):
+        """The function jumps along one column and is smooth along others."""
+        X = np.random.default_rng(0).uniform(-1, 1, size=(1500, 6))
+        y = X[:, 2] + X[:, 3] + np.sign(np.sin(8 * X[:, 0]))
+        train, test = slice(0, 1000), slice(1000, None)
+        model = KernelRegressor(random_state=0).fit(X[train], y[train])
+        other = KernelRegressor(random_state=0, metric="diagonal").fit(X[train], y[train])
+        assert model.chosen_["metric"] == RELEVANCE
+        assert np.argmax(model.importances_) == 0
+        left = [1 - one.score(X[test], y[test]) for one in (model, other)]
+        assert left[0] < 0.5 * left[1]
+
+    def test_sparse_rows_have_no_weights_by_descent(self, quick_metric):
+        X, y = numbers(300)
+        results = KernelRegressor(random_state=0).fit(PLACES["csr"](X), y).search_results_
+        assert RELEVANCE not in {r["metric"] for r in results}
 
     def test_being_right_clearly_more_often_counts_at_last(self):
         rng = np.random.default_rng(0)

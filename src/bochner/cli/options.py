@@ -31,13 +31,14 @@ Metric = Annotated[
     str,
     typer.Option(
         help="Learned before the map: none, diagonal (weighs columns), root or full (turn and "
-        "weigh directions), auto (chosen on held-out rows)."
+        "weigh directions), auto (one of these, chosen on held-out rows), relevance (weighs "
+        "columns by descent on the error of a kernel)."
     ),
 ]
 OwnMetric = Annotated[
     str | None,
     typer.Option(
-        help="Learned before the map: none, diagonal, root, full or auto. "
+        help="Learned before the map: none, diagonal, root, full, relevance or auto. "
         "[default: auto for the kernel model, none for a method]"
     ),
 ]
@@ -76,11 +77,11 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that are the
 
 
 def metric_mode(text: str) -> str | None:
-    """The mode of a metric that was asked for; None is no metric."""
+    """The name of a metric that was asked for; None is no metric."""
     from bochner.cli.console import fail
-    from bochner.metric.matrices import MODES
+    from bochner.models.pipelines import METRICS
 
-    known = ["none", "auto", *MODES]
+    known = ["none", "auto", *METRICS]
     if text not in known:
         fail(f"--metric must be one of {', '.join(known)}, got {text!r}")
     return None if text == "none" else text

@@ -22,7 +22,6 @@ from bochner.compare.race import BY_ROW, written
 from bochner.data.tables import take_rows
 from bochner.engine import features, fourier_sums, kernel_rows
 from bochner.kernels import Gaussian
-from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.methods import METHODS
 from bochner.models.pipelines import gamma_by_rule
 from bochner.models.preparation import make_preparation, prepared_names
@@ -207,7 +206,7 @@ def _is_guarantee(found: Any) -> bool:
     )
 
 
-def describe_metric(metric: GradientMetric, names: Sequence[str]) -> dict[str, Any]:
+def describe_metric(metric: Any, names: Sequence[str]) -> dict[str, Any]:
     """What a metric learned: its mode, the columns that matter most, and directions of columns.
 
     A direction is the names and weights of its largest entries, the largest one positive.

@@ -31,8 +31,8 @@ class Setup:
     """What is compared on which rows, but for methods, widths and seeds.
 
     `gamma` is given by the user, or None where it is chosen on held-out rows; `device` is
-    ``"cpu"`` for NumPy, otherwise a device of PyTorch. With a `metric`, a mode of
-    :class:`~bochner.GradientMetric`, every method is measured without and with it.
+    ``"cpu"`` for NumPy, otherwise a device of PyTorch. With a `metric`, a name of
+    :data:`bochner.models.pipelines.METRICS`, every method is measured without and with it.
     """
 
     table: Table

@@ -76,7 +76,7 @@ class KernelEquations:
     def __init__(self, kernel: Callable[[bool], Any], targets: Any, weights: Any = None) -> None:
         self._kernel, self.targets, self.weights = kernel, targets, weights
         self._kept: tuple[bool, CentredKernel] | None = None  # one: it is large
-        self._drowned = 0.0  # the largest penalty for which float32 did not do
+        self.drowned = 0.0  # the largest penalty for which float32 did not do
 
     @property
     def n_features(self) -> int:
@@ -94,12 +94,12 @@ class KernelEquations:
 
     def settled(self, alpha: float, *, last: bool = False) -> FactorisedKernel:
         """The kernel matrix with one penalty; nothing is left for another one with `last`."""
-        if self.n_features >= _SINGLE_ROWS and alpha > self._drowned:
+        if self.n_features >= _SINGLE_ROWS and alpha > self.drowned:
             with suppress(LinAlgError):
                 found = self._settled(alpha, single=True, last=last)
                 if found.will_do:
                     return found
-            self._kept, self._drowned = None, alpha
+            self._kept, self.drowned = None, alpha
         return self._settled(alpha, single=False, last=last)
 
     def _settled(self, alpha: float, *, single: bool, last: bool) -> FactorisedKernel:

@@ -19,15 +19,21 @@ from sklearn.utils.validation import check_is_fitted
 from bochner.base import SupervisedFeatureMap
 from bochner.engine.places import as_float, is_dask
 from bochner.engine.rowwise import map_rows, with_known_lengths
-from bochner.engine.summaries import constant_columns, rows_at, sample_rows, variance
+from bochner.engine.summaries import constant_columns, rows_at, sample_rows
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS
 from bochner.fourier.sampling import draw_frequencies
 from bochner.kernels import Gaussian
 from bochner.linear.splits import hold_out
-from bochner.metric.matrices import DIAGONAL, MODES, as_matrix, transformed
-from bochner.metric.predictor import Predictor, Rows
+from bochner.metric.matrices import (
+    DIAGONAL,
+    MODES,
+    as_matrix,
+    scale_keeping_variance,
+    transformed,
+)
+from bochner.metric.predictor import Predictor, Rows, standard_columns
 from bochner.metric.rounds import Rounds, Step, best_rounds, choose_round, gamma_of
-from bochner.targets import Target, TargetKind, unit_of
+from bochner.targets import Target, TargetKind
 
 Float = NDArray[np.float64]
 Mode = Literal["auto", "diagonal", "root", "full"]
@@ -193,7 +199,7 @@ class GradientMetric(SupervisedFeatureMap):
                 "a metric is learned from some rows and judged by others: it needs at least "
                 f"{_FEWEST_ROWS} rows, got n_samples = {len(y)}."
             )
-        X, columns = with_known_lengths(X), _columns(target, y)
+        X, columns = with_known_lengths(X), standard_columns(target, y)
         rounds = self._rounds(X, columns, target, y)
         turns = not sparse.issparse(rounds.rows.X) and X.shape[1] <= _MOST_COLUMNS
         chains = rounds.play(self._modes(turns), self.n_rounds)
@@ -246,7 +252,7 @@ class GradientMetric(SupervisedFeatureMap):
         check_is_fitted(self)
         other = copy(self)
         X, y, target = other._validate_labelled(X, y, reset=False)
-        X, columns = with_known_lengths(X), _columns(target, y)
+        X, columns = with_known_lengths(X), standard_columns(target, y)
         rounds = other._rounds(X, columns, target, None)
         plain, by_mode = np.ones(self.n_features_in_), {}
         first = rounds.predictor(plain, _step(self.history_[0]), X, columns)
@@ -298,7 +304,7 @@ class GradientMetric(SupervisedFeatureMap):
 
     def _kept(self, rounds: Rounds, matrix: Float, gamma: float) -> tuple[Float, float]:
         """The matrix of a round, scaled so that rows keep their variance, and its gamma."""
-        scale = _scale(rounds.rows.X, matrix)
+        scale = scale_keeping_variance(rounds.rows.X, matrix)
         return scale * matrix, gamma / scale**2
 
     def _use(self, mode: str | None) -> Self:
@@ -368,22 +374,3 @@ class GradientMetric(SupervisedFeatureMap):
 
 def _step(record: Mapping[str, Any]) -> Step:
     return record["bandwidth"], record["penalty"]
-
-
-def _scale(X: Any, L: Float) -> float:
-    """What the matrix is multiplied with so that all entries together keep their variance."""
-    before, after = variance(X), variance(transformed(X, L))
-    return (before / after) ** 0.5 if before > 0 and after > 0 else 1.0
-
-
-def _columns(target: Target, y: NDArray[Any]) -> Float:
-    """What is fitted: one column per class, one for two classes; numbers of variance one."""
-    columns = target.raw_columns(y)
-    if target.classes is not None:
-        return columns
-    numbers = columns[:, :-1] / unit_of(columns[:, :-1])  # squares of large ones overflow
-    numbers = numbers - numbers.mean(axis=0)
-    spread = numbers.std(axis=0)
-    if not spread.any():
-        raise ValueError("y is constant: there is nothing to learn from.")
-    return np.asarray(numbers / np.where(spread > 0, spread, 1.0))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from bochner.engine.places import by_rows, convert, dense
+from bochner.engine.summaries import variance
 
 _MANY_COLUMNS = 2  # times as many as there are waves: eigenvectors among these are cheaper
 
@@ -90,3 +91,9 @@ def as_matrix(L: Float, largest: int) -> Any:
     if L.ndim == 2:
         return L
     return np.diag(L) if len(L) <= largest else sparse.diags_array(L).tocsr()
+
+
+def scale_keeping_variance(X: Any, L: Float) -> float:
+    """What the matrix is multiplied with so that all entries together keep their variance."""
+    before, after = variance(X), variance(transformed(X, L))
+    return (before / after) ** 0.5 if before > 0 and after > 0 else 1.0

@@ -18,6 +18,7 @@ from bochner import engine
 from bochner.engine.places import cast, convert, namespace, to_numpy, wide_dtype
 from bochner.linear.normal_equations import NormalEquations, Solution
 from bochner.linear.search import search_by_slope
+from bochner.targets import Target, unit_of
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
 _MOST_FUNCTIONS = 16  # gradients of more are those of as many random combinations
@@ -69,6 +70,19 @@ class Rows:
     def spread(self) -> float:
         """Mean squared distance of the targets from their mean."""
         return float(np.mean((self.columns - self.columns.mean(axis=0)) ** 2))
+
+
+def standard_columns(target: Target, y: NDArray[Any]) -> Float:
+    """What is fitted: one column per class, one for two classes; numbers of variance one."""
+    columns = target.raw_columns(y)
+    if target.classes is not None:
+        return columns
+    numbers = columns[:, :-1] / unit_of(columns[:, :-1])  # squares of large ones overflow
+    numbers = numbers - numbers.mean(axis=0)
+    spread = numbers.std(axis=0)
+    if not spread.any():
+        raise ValueError("y is constant: there is nothing to learn from.")
+    return np.asarray(numbers / np.where(spread > 0, spread, 1.0))
 
 
 def fit_predictor(

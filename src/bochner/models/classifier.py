@@ -30,16 +30,17 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     r"""The best kernel model for the classes of your data, everything chosen on held-out rows.
 
     A pipeline of four steps: columns are scaled (:class:`~bochner.models.scaling.ColumnScaler`),
-    turned and weighed by a learned metric (:class:`~bochner.GradientMetric`), mapped to features
-    of a kernel, and separated by least squares on one column of -1 and 1 per class. A fifth of
-    the rows, at most 4000, is held out; of at most 1000 rows each fifth in turn, of up to 2500
-    some of the fifths. What is open is chosen on these rows from coarse to fine: first
-    the scaling, then whether the metric helps, then the kernel and its bandwidth, each with the
-    best penalty, the best few of them on more and more rows. Choices are made by the logistic
-    loss of the margins; of those that differ by less than half a standard error the simplest is
-    taken, and at last one that is right more often by one and a half standard errors. Where all
-    rows are landmarks the model may be the mean of two with different kernels or metrics, if that
-    is better. It is then trained on all rows.
+    turned or weighed by a learned metric (:class:`~bochner.GradientMetric`,
+    :class:`~bochner.RelevanceMetric`), mapped to features of a kernel, and separated by least
+    squares on one column of -1 and 1 per class. A fifth of the rows, at most 4000, is held out; of
+    at most 1000 rows each fifth in turn, of up to 2500 some of the fifths. What is open is chosen
+    on these rows from coarse to fine: first the scaling, then whether the metric helps, then the
+    kernel and its bandwidth, each with the best penalty, and each also with weights of the columns
+    that were learned for it; the best few of them on more and more rows. Choices are made by the
+    logistic loss of the margins; of those that differ by less than half a standard error the
+    simplest is taken, and at last one that is right more often by one and a half standard errors.
+    Where all rows are landmarks the model may be the mean of two with different kernels or
+    metrics, if that is better. It is then trained on all rows.
 
     Parameters
     ----------
@@ -53,8 +54,10 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         ``"auto"`` chooses among the Gaussian, the Matern kernel of smoothness 3/2, the exponential
         and the Laplacian kernel; or one of these by its name in `chosen_`, or a name or kernel of
         :mod:`bochner.kernels`.
-    metric : {"auto", "diagonal", "root", "full"} or None, default="auto"
-        Mode of the metric; ``"auto"`` leaves it out where it does not help.
+    metric : {"auto", "diagonal", "root", "full", "relevance"} or None, default="auto"
+        A mode of :class:`~bochner.GradientMetric`, or ``"relevance"``: a
+        :class:`~bochner.RelevanceMetric` for the kernel itself. ``"auto"`` leaves it out where
+        it does not help.
     scaling : {"auto", "standard", "none", "robust", "quantile"}, default="auto"
         How columns are scaled.
     penalty : float or "auto", default="auto"
@@ -90,8 +93,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         The one of them that was chosen; under ``"averaged_with"`` the setting of the second model,
         or None.
     importances_ : ndarray of shape (n_columns,) or None
-        How much the function learned with the metric changes along each scaled column; they sum
-        to 1. None where no metric was looked for.
+        How much the function learned with the metric changes along each scaled column, or the
+        squared weights of the columns where these were chosen; they sum to 1. None where no
+        metric was looked for.
     columns_ : list of str or None
         Names of these columns, where they were prepared; None where they are those of the rows.
     certificate_ : Guarantee

@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from bochner.engine.pairs.forms import form_of
 from bochner.fourier.features import FourierFeatures
 from bochner.kernels import Gaussian, Matern, SpectralKernel, StandardKernel, kernel_object
 from bochner.models.methods import find_method
@@ -57,6 +58,15 @@ class Family:
     def name(self) -> str:
         """Kernel and features."""
         return f"{self.kernel} {self.features}".strip()
+
+    @property
+    def unit_kernel(self) -> Any:
+        """The kernel of unit length, for weights of columns; None where these have no slopes."""
+        if self.kernel_at is None or not self.bandwidths:
+            return None
+        kernel = self.kernel_at(1.0)
+        form = form_of(kernel)
+        return kernel if form is not None and form.is_of_one_distance else None
 
     def make_exact(self, length: float | None) -> Any:
         """The unfitted map of the exact kernel method: the kernel at all rows."""

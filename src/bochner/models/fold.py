@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy import sparse
+from sklearn.base import clone
 
 from bochner.engine.places import cast, is_host, to_numpy, wide_dtype
 from bochner.engine.rowwise import concat_rows
@@ -23,6 +24,8 @@ from bochner.linear.kernel_ridge import (
 )
 from bochner.linear.normal_equations import NormalEquations
 from bochner.metric.gradient_metric import GradientMetric, Mode
+from bochner.metric.relevance import RELEVANCE, RelevanceMetric
+from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import ColumnScaler, Scaling
 from bochner.models.settings import Labelled, Setting, Space, one_target
@@ -31,6 +34,9 @@ FEWEST_METRIC_ROWS = 50
 COARSE_WIDTH = 512  # up to which landmarks are as they come
 _PAIRS_ROWS = 3000  # up to which distances are kept for other kernels
 _METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
+_RELEVANCE_ROWS = 1000
+_PAIRS = {True: 2**27, False: 2**29}  # of numbers that a step compares: by columns, or by products
+_LEAST_START = 1e-2  # of the largest weight: a column that seems to be useless has its chance
 
 
 class Candidate:
@@ -74,6 +80,10 @@ class Candidate:
             self._settled = penalty, self.equations.settled(alpha, last=last)
         return self._settled[1]
 
+    def is_single(self, penalty: float) -> bool:
+        """Whether float32 did for a penalty that was settled, or was not asked for."""
+        return penalty * self.equations.weight > getattr(self.equations, "drowned", 0.0)
+
     def decide(self, penalty: float, *, last: bool) -> tuple[Any, Any]:
         """Values for the held-out rows and their derivatives with respect to the logarithm of the
         penalty, on the host; with `last` there is no other penalty, and derivatives are zero."""
@@ -113,7 +123,8 @@ class Fold:
         self.seed, self.n_jobs = seed, n_jobs
         self._scalers: dict[str, ColumnScaler] = {}
         self._metrics: dict[str, GradientMetric] = {}  # by scaling
-        self._spaces: dict[tuple[str, str | None], Space] = {}
+        self._relevance: dict[tuple[str, str], RelevanceMetric] = {}  # by scaling and kernel
+        self._spaces: dict[tuple[str, ...], Space] = {}
         self._lock = RLock()  # what several threads need is computed once
 
     def without_split(self) -> Fold:
@@ -132,7 +143,7 @@ class Fold:
 
     def candidate(self, setting: Setting, n_rows: int) -> Candidate:
         """The map of a setting and the first rows."""
-        space = self.space(setting.scaling, setting.metric)
+        space = self.space_of(setting)
         X, columns, y = space.X[:n_rows, :], self.rows.columns[:n_rows], self.rows.y[:n_rows]
         weights = None if self.rows.weights is None else self.rows.weights[:n_rows]
         unfitted = self.new_map(setting, len(columns))
@@ -177,14 +188,14 @@ class Fold:
         """The fitted scaling, and the metric where there is one."""
         steps: list[tuple[str, Any]] = [("scaling", self._scalers[setting.scaling])]
         if setting.metric is not None:
-            steps.append(("metric", self.metric_of(setting.scaling, setting.metric)))
+            steps.append(("metric", self.metric_of(setting)))
         return steps
 
     def with_held_rows(
         self, setting: Setting, feature_map: Any, equations: Any
     ) -> tuple[Any, RidgeEquations, float]:
         """The map of all rows, what it needs of them out of those to fit on, and the penalty."""
-        space, held = self.space(setting.scaling, setting.metric), self.held
+        space, held = self.space_of(setting), self.held
         if setting.width is not None:
             equations = equations + NormalEquations.from_map(
                 feature_map.transform, space.held_X, held.columns, held.weights
@@ -211,7 +222,7 @@ class Fold:
     def _open_map(self, setting: Setting, n_rows: int) -> Any:
         length = None
         if setting.bandwidth is not None:
-            space = self.space(setting.scaling, setting.metric)
+            space = self.space_of(setting)
             length = setting.bandwidth * space.distance(setting.family.distance)
         if setting.width is None:
             return setting.family.make_exact(length)
@@ -227,7 +238,7 @@ class Fold:
 
     def learn_metric(self, scaling: Scaling, mode: Mode) -> GradientMetric | None:
         """The metric of scaled rows, in all modes that are worth it; None of too few rows."""
-        X = self.space(scaling, None).X
+        X = self.space(scaling).X
         if X.shape[0] < FEWEST_METRIC_ROWS:
             return None
         metric = GradientMetric(
@@ -240,33 +251,70 @@ class Fold:
         self._metrics[scaling] = metric.fit(X, one_target(self.rows.y))
         return metric
 
-    def learn_again(self, scaling: Scaling, metric: GradientMetric) -> None:
-        """The metric of these rows, with the settings that one of others has found."""
-        X = self.space(scaling, None).X
-        self._metrics[scaling] = metric.refit(X, one_target(self.rows.y))
+    def learn_relevance(self, scaling: Scaling, family: Family) -> bool:
+        """Weights of scaled columns for the kernel of a family; False of too few rows."""
+        X = self.space(scaling).X
+        if X.shape[0] < FEWEST_METRIC_ROWS:
+            return False
+        start = None
+        if scaling in self._metrics:
+            roots = self._metrics[scaling].importances_ ** 0.5
+            start = np.maximum(roots, _LEAST_START * roots.max())
+        most = int((_PAIRS[family.by_columns] / X.shape[1]) ** 0.5)
+        metric = RelevanceMetric(
+            family.unit_kernel,
+            n_rows=max(1, min(_RELEVANCE_ROWS, most)),
+            start=start,
+            target=self.task,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )
+        key = scaling, family.kernel
+        self._relevance[key] = metric.fit(X, one_target(self.rows.y))
+        return True
 
-    @property
-    def importances(self) -> Any:
-        """Of the columns, by the metric that was learned first; None without one."""
+    def learn_as(self, other: Fold, scaling: Scaling) -> None:
+        """The metrics of these rows, with the settings that those of others have found."""
+        y = one_target(self.rows.y)
+        if scaling in other._metrics:
+            X = self.space(scaling).X
+            self._metrics[scaling] = other._metrics[scaling].refit(X, y)
+        for key, metric in other._relevance.items():
+            if key[0] == scaling:
+                self._relevance[key] = clone(metric).fit(self.space(scaling).X, y)
+
+    def importances(self, setting: Setting) -> Any:
+        """Of the columns, by the weights of a setting or the metric that was learned first."""
+        if setting.metric == RELEVANCE:
+            return self.metric_of(setting).importances_
         return next((metric.importances_ for metric in self._metrics.values()), None)
 
-    def metric_of(self, scaling: str, mode: str) -> GradientMetric:
-        """The metric of a mode for scaled rows."""
-        return self._metrics[scaling].with_mode(mode)
+    def metric_of(self, setting: Setting) -> Any:
+        """The fitted metric of a setting that has one."""
+        return self._metric(setting.scaling, setting.metric, setting.family.kernel)
 
-    def space(self, scaling: Scaling, metric: str | None) -> Space:
-        """The rows after a scaling and a metric."""
-        key = scaling, metric
+    def _metric(self, scaling: Scaling, metric: str | None, kernel: str) -> Any:
+        if metric == RELEVANCE:
+            return self._relevance[scaling, kernel]
+        return self._metrics[scaling].with_mode(metric)
+
+    def space_of(self, setting: Setting) -> Space:
+        """The rows as the map of a setting sees them."""
+        return self.space(setting.scaling, setting.metric, setting.family.kernel)
+
+    def space(self, scaling: Scaling, metric: str | None = None, kernel: str = "") -> Space:
+        """The rows after a scaling and a metric; weights of columns are for one kernel."""
+        key = scaling, metric or "", kernel if metric == RELEVANCE else ""
         with self._lock:
             if key not in self._spaces:
-                self._spaces[key] = self._new_space(scaling, metric)
+                self._spaces[key] = self._new_space(scaling, metric, kernel)
             return self._spaces[key]
 
-    def _new_space(self, scaling: Scaling, metric: str | None) -> Space:
+    def _new_space(self, scaling: Scaling, metric: str | None, kernel: str) -> Space:
         if metric is None:
             step: Any = ColumnScaler(scaling).fit(self.rows.X)
             self._scalers[scaling] = step
             before = Space(self.rows.X, self.held.X)
         else:
-            step, before = self.metric_of(scaling, metric), self.space(scaling, None)
+            step, before = self._metric(scaling, metric, kernel), self.space(scaling)
         return Space(step.transform(before.X), step.transform(before.held_X))

@@ -22,6 +22,7 @@ from bochner.engine.threads import side_by_side
 from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.linear.search import search_along, search_by_slope
 from bochner.metric.gradient_metric import Mode
+from bochner.models.families import Family
 from bochner.models.fold import Candidate, Fold
 from bochner.models.hinge import try_hinge
 from bochner.models.methods import Task
@@ -135,6 +136,7 @@ class Judge:
                 self.held.weights,
                 n_rows,
                 time.perf_counter() - begun,
+                all(one.is_single(penalty) for one in candidates),
             )
             # penalties become weaker along the list
             return -found[penalty].loss, loss_slope(decisions, slopes, self.held, self.task)
@@ -157,7 +159,7 @@ class Judge:
         """
         setting, (fold,) = squares.setting, self.folds
         feature_map, _ = self._fitted[setting]
-        space = fold.space(setting.scaling, setting.metric)
+        space = fold.space_of(setting)
         known = self.penalty or penalty
         return self.noted(try_hinge(squares, feature_map, space, fold.rows, fold.held, known))
 
@@ -240,8 +242,7 @@ class Judge:
         first = self.folds[0]
         whole = first.without_split()
         if setting.metric is not None:
-            metric = first.metric_of(setting.scaling, setting.metric)
-            whole.learn_again(setting.scaling, metric)
+            whole.learn_as(first, setting.scaling)
         candidate = whole.candidate(setting, len(whole.rows.y))
         weight = candidate.equations.weight
         # as in one split: of all landmarks more rows need no more of a penalty
@@ -261,18 +262,21 @@ class Judge:
         if metric is None:
             return ()
         for fold in others:
-            fold.learn_again(scaling, metric)
+            fold.learn_as(first, scaling)
         return tuple(mode for mode in metric.modes_ if mode is not None)
 
-    @property
-    def importances(self) -> Any:
-        """Of the columns, by the metric that was learned first; None without one."""
-        found = [fold.importances for fold in self.folds]
+    def learn_relevance(self, scaling: Scaling, family: Family) -> bool:
+        """Weights of scaled columns for a family, on all splits; False of too few rows."""
+        return all(fold.learn_relevance(scaling, family) for fold in self.folds)
+
+    def importances(self, setting: Setting) -> Any:
+        """Of the columns, for a setting that was tried; None without any metric."""
+        found = [fold.importances(setting) for fold in self.folds]
         return None if found[0] is None else np.mean(found, axis=0)
 
-    def space(self, scaling: Scaling, metric: str | None) -> Space:
-        """The rows of the first split after a scaling and a metric."""
-        return self.folds[0].space(scaling, metric)
+    def space(self, scaling: Scaling) -> Space:
+        """The rows of the first split after a scaling."""
+        return self.folds[0].space(scaling)
 
 
 def together(parts: Sequence[Labelled]) -> Labelled:

@@ -28,13 +28,13 @@ from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.linear.splits import fold_rows, hold_out
 from bochner.metric.gradient_metric import Mode
-from bochner.metric.matrices import MODES
 from bochner.models.averaging import average, averaged
 from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
 from bochner.models.judge import Judge
 from bochner.models.limits import count_splits, search_rows
 from bochner.models.methods import Task
+from bochner.models.pipelines import METRICS, unfitted_metric
 from bochner.models.preparation import prepared_names
 from bochner.models.scaling import SCALINGS, Scaling
 from bochner.models.settings import HINGE, SQUARES, Labelled, Setting, Tried, one_target
@@ -60,7 +60,7 @@ class KernelModel(CheckedRows):
         "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "features": [str, HasMethods(["fit", "transform"])],
         "kernel": [str, HasMethods(["__call__"])],
-        "metric": [StrOptions({"auto", *MODES}), None],
+        "metric": [StrOptions({"auto", *METRICS}), None],
         "scaling": [StrOptions({"auto", *SCALINGS})],
         "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -127,7 +127,7 @@ class KernelModel(CheckedRows):
         judge, setting = tuner.judge, best.setting
         self.search_results_ = [tried.record for tried in judge.tried]
         self.chosen_ = best.record
-        self.importances_ = judge.importances
+        self.importances_ = judge.importances(setting)
         self.columns_ = None if self.preparation_ is None else prepared_names(self.preparation_)
         self.certificate_ = self._certify(best, judge, tuner.n_settings(best))
         if self.preparation_ is not None:
@@ -258,9 +258,7 @@ class KernelModel(CheckedRows):
         """One of the models, of the fitted steps, anew."""
         steps, rows = [], X
         for name, step in fitted[:-1]:
-            fresh = clone(step)
-            if name == "metric":
-                fresh.set_params(mode=step.mode_)
+            fresh = unfitted_metric(step) if name == "metric" else clone(step)
             steps.append((name, fresh.fit(rows, one_target(y))))
             rows = fresh.transform(rows)
         feature_map = clone(fitted[-1][1])

@@ -21,6 +21,8 @@ from bochner.linear.heads import (
     SquaredHingeClassifier,
 )
 from bochner.metric.gradient_metric import GradientMetric
+from bochner.metric.matrices import MODES
+from bochner.metric.relevance import RELEVANCE, RelevanceMetric
 from bochner.models.methods import Method, find_method
 from bochner.models.preparation import make_preparation
 
@@ -79,9 +81,24 @@ def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: boo
     return SVC(C=C, gamma=gamma, class_weight=weights, max_iter=_SVC_STEPS)
 
 
-def make_metric(mode: str, task: str, random_state: int = 0) -> GradientMetric:
-    """The unfitted metric of a mode, see :class:`~bochner.GradientMetric`."""
-    return GradientMetric(mode, target=task, random_state=random_state)  # type: ignore[arg-type]
+METRICS = (*MODES, RELEVANCE)  # from the simplest to the one with most freedom
+
+
+def make_metric(name: str, task: str, random_state: int = 0) -> Any:
+    """The unfitted metric of a name: of :data:`METRICS`, or ``"auto"``.
+
+    Weights of the columns are those for the Gaussian kernel, which most maps have.
+    """
+    given: dict[str, Any] = {"target": task, "random_state": random_state}
+    if name == RELEVANCE:
+        return RelevanceMetric("gaussian", **given)
+    return GradientMetric(name, **given)  # type: ignore[arg-type]
+
+
+def unfitted_metric(fitted: Any) -> Any:
+    """A metric to be fitted to other rows, in the mode that was chosen."""
+    fresh = clone(fitted)
+    return fresh.set_params(mode=fitted.mode_) if "mode" in fresh.get_params() else fresh
 
 
 def check_metric(method: Method, metric: str | None) -> None:
@@ -145,7 +162,7 @@ def make_model(
     image_shape : tuple of int or None, default=None
         Height, width and channels, where rows are images.
     metric : {"auto", "diagonal", "root", "full"} or None, default=None
-        The mode of a :class:`~bochner.GradientMetric`; None is no metric.
+        Its name, see :func:`make_metric`; None is no metric.
     **settings
         Other parameters of the map, such as `beta`.
 

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from bochner.engine.places import on_device
 from bochner.linear.base import LinearHead
 from bochner.linear.scoring import Measure
-from bochner.metric.gradient_metric import GradientMetric
 from bochner.models.method import Method
-from bochner.models.pipelines import count_classes, make_head, make_metric
+from bochner.models.pipelines import count_classes, make_head, make_metric, unfitted_metric
 
 
 @dataclass(frozen=True)
 class LearnedMetric:
     """A fitted metric, and the seconds that it took; None does nothing to rows."""
 
-    fitted: GradientMetric | None = None
+    fitted: Any = None
     seconds: float = 0.0
 
     def __call__(self, X: Any) -> Any:
@@ -39,7 +38,7 @@ class Problem:
     `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
     None is chosen among multiples of the default rule. The maps of this package work on `device`:
     ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
-    channels, where rows are images. `metric` is the mode of a metric that is learned before any
+    channels, where rows are images. `metric` is the name of a metric that is learned before any
     map, once for all methods that share the problem; None is no metric. What is
     found with a narrow map in the place of wider ones is kept in `found`.
     """
@@ -73,10 +72,11 @@ class Problem:
         if key not in self.metrics:
             X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
             start = time.perf_counter()
-            metric = make_metric(self.metric, self.task, self.seed)
             first = next(iter(self.metrics.values()), NO_METRIC).fitted
-            if first is not None:
-                metric.set_params(mode=first.mode_)
+            if first is None:
+                metric = make_metric(self.metric, self.task, self.seed)
+            else:
+                metric = unfitted_metric(first)
             metric.fit(self.place(X), y)
             self.metrics[key] = LearnedMetric(metric, time.perf_counter() - start)
         return self.metrics[key]

@@ -118,7 +118,8 @@ class Tried:
 
     Settings are compared by the mean of `losses`, one for each held-out row: its squared error, or
     for classes the logistic loss of its margin, which tells settings apart that err on the same
-    rows. `wrong` says for classes which rows are misclassified.
+    rows. `wrong` says for classes which rows are misclassified. `single` is whether float32 did
+    for the kernel's factor.
     """
 
     setting: Setting
@@ -129,6 +130,7 @@ class Tried:
     weights: Float | None
     n_rows: int
     seconds: float
+    single: bool = True
     second: Setting | None = None  # of the other model, where decisions are the mean of two
 
     @property

@@ -88,11 +88,11 @@ def train(
     A fifth of the rows is set aside. Settings are chosen on a part of the others, which never
     sees them; a model of those settings and the others is scored on them. The model that comes
     back has the same settings and was trained with all rows, so that the score is, if anything,
-    a little too low for it. A `gamma` or `C` that is given is not chosen. With a `metric`, a mode
-    of :class:`~bochner.GradientMetric`, one is learned before the map, each time without the rows
-    that judge it. With a `stream`, the table is a sample of its rows: the linear model is at last
-    fitted to all of them, where it is one of :mod:`bochner.linear`. With a `device` of PyTorch
-    metric, map and linear model are fitted there.
+    a little too low for it. A `gamma` or `C` that is given is not chosen. With a `metric`, a name
+    of :data:`bochner.models.pipelines.METRICS`, one is learned before the map, each time without
+    the rows that judge it. With a `stream`, the table is a sample of its rows: the linear model is
+    at last fitted to all of them, where it is one of :mod:`bochner.linear`. With a `device` of
+    PyTorch metric, map and linear model are fitted there.
 
     Examples
     --------

@@ -27,6 +27,7 @@ _COMMON = frozenset(
         "bochner.linear.heads.SquaredHingeClassifier",
         "bochner.linear.normal_equations.NormalEquations",
         "bochner.metric.gradient_metric.GradientMetric",
+        "bochner.metric.relevance.RelevanceMetric",
         "bochner.models.averaging.JoinedMaps",
         "bochner.models.preparation.CategoryNames",
         "bochner.models.preparation.DaysSinceEpoch",

@@ -2,9 +2,9 @@
 
 Scalings of the columns are told apart with few rows and few features; the metric is learned once,
 for the best of them; then kernels are compared by exact kernel ridge regressions on more and more
-rows. Of few rows all are landmarks, and the best of these regressions is the model, or its mean
-with another one; of many the best few are compared at last with all rows and as many features as
-asked for.
+rows, each also with weights of the columns that were learned for it. Of few rows all are
+landmarks, and the best of these regressions is the model, or its mean with another one; of many
+the best few are compared at last with all rows and as many features as asked for.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import numpy as np
 
 from bochner.engine.places import dense, to_numpy
 from bochner.metric.gradient_metric import Mode
-from bochner.metric.matrices import MODES
+from bochner.metric.relevance import RELEVANCE
 from bochner.models.families import Family
 from bochner.models.fold import COARSE_WIDTH
 from bochner.models.hinge import is_affordable
 from bochner.models.judge import PENALTIES, Judge
 from bochner.models.limits import FEW_COLUMNS, are_many, may_be_exact
 from bochner.models.methods import Task
+from bochner.models.pipelines import METRICS
 from bochner.models.scaling import SCALINGS, Scaling
 from bochner.models.settings import (
     HINGE,
@@ -67,7 +68,7 @@ class Tuner:
     scalings : sequence of str
         To choose from, the simplest first.
     metric : str or None
-        Mode of the metric.
+        ``"auto"``, or the name of one, see :data:`bochner.models.pipelines.METRICS`.
     loss : str
         ``"auto"``, or one of the losses.
     deadline : float
@@ -126,7 +127,7 @@ class Tuner:
         nearby = 1 + len(_NEARBY) if self._have_kernels else 1
         bandwidths = sum(max(1, nearby * len(family.bandwidths)) for family in self.families)
         penalties = len(PENALTIES) if self.penalty is None else 1
-        metrics = {"auto": 1 + len(MODES), None: 1}.get(self.mode, 2)
+        metrics = {"auto": 1 + len(METRICS), None: 1}.get(self.mode, 2)
         losses = 1 + self._tries_hinge
         single = len(self.scalings) * metrics * bandwidths * penalties * losses
         return 2 * single ** len(best.settings) if self.exact else single
@@ -192,8 +193,8 @@ class Tuner:
         return clearly_worse(squares, hinge, 0.5, counted=True)
 
     def _complexity(self, one: Tried) -> tuple[int, int]:
-        names = [family.kernel for family in self.families]
-        return names.index(one.setting.family.kernel), [None, *MODES].index(one.setting.metric)
+        kernels, setting = [family.kernel for family in self.families], one.setting
+        return kernels.index(setting.family.kernel), (None, *METRICS).index(setting.metric)
 
     def _finalists(self, found: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
         """The best of what was found, and one without a metric, with all rows and features.
@@ -234,11 +235,32 @@ class Tuner:
             lambda setting: self.judge.along_bandwidths(setting, few) if self._in_time() else None,
             self._more_spaces(first, by_mode, by_scaling),
         )
+        weighted = self._with_relevance(first)
+        first = weighted if self.mode == RELEVANCE and weighted else [*first, *weighted]
         found = self._on_more(self._going_on(first, 4, 2.0), _SECOND_ROWS)
         best = self._decided(found)
         near = min([best, *self._nearby(best)], key=lambda one: one.loss)
         found = self._going_on([near if one is best else one for one in found], _FINALISTS, 1.0)
         return [self._on_all_rows(self._decided(found), first)] if self.exact else found
+
+    def _with_relevance(self, found: Sequence[Tried]) -> list[Tried]:
+        """Kernels with weights of the columns, each with those that were learned for it.
+
+        Of many columns the best kernel of each kind only: it takes time.
+        """
+        if self.mode not in ("auto", RELEVANCE) or not self.judge.rows_are_dense:
+            return []
+        tops = [one for one in found if self._few_columns or one is _first_of_kind(one, found)]
+        new = {one.setting.family.kernel: one.setting for one in reversed(tops)}
+        settings = [one for one in new.values() if one.family.unit_kernel is not None]
+        settings.sort(key=lambda one: not one.family.by_columns)  # what takes longest first
+
+        def learned(one: Setting) -> Tried | None:
+            if not (self._in_time() and self.judge.learn_relevance(one.scaling, one.family)):
+                return None
+            return self.judge.along_bandwidths(replace(one, metric=RELEVANCE), self._few_rows)
+
+        return self.judge.side_by_side(learned, settings)
 
     def _going_on(self, found: Sequence[Tried], n_kept: int, errors: float) -> list[Tried]:
         """Those whose loss is close to the best one, and what is clearly right more often."""
@@ -292,6 +314,8 @@ class Tuner:
         other = min(others, key=lambda one: self._mean(own, one).loss)
         penalties = self._weaker(other.setting, best.n_rows)
         other = self.judge.judge(other.setting, best.n_rows, penalties)
+        if self._takes_long and not other.single:  # three times as long for what is rarely much
+            return None
         return other if self._is_worth_it(self._mean(best, other), best) else None
 
     def _is_worth_it(self, both: Tried, best: Tried) -> bool:
@@ -371,14 +395,14 @@ class Tuner:
         seen: list[Any] = []
         for scaling in self.scalings:
             if not seen or self._in_time():
-                head = to_numpy(dense(self.judge.space(scaling, None).X[:_HEAD, :]))
+                head = to_numpy(dense(self.judge.space(scaling).X[:_HEAD, :]))
                 if not any(np.array_equal(head, other) for other in seen):
                     seen.append(head)
                     yield scaling
 
     def _with_metric(self, setting: Setting) -> list[Tried]:
         """The setting with the metric of each mode, the simplest first."""
-        if self.mode is None or not self._in_time():
+        if self.mode in (None, RELEVANCE) or not self._in_time():
             return []
         return self.judge.side_by_side(
             lambda mode: self.judge.along_bandwidths(

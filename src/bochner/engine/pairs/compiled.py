@@ -173,13 +173,81 @@ def _finish_axes(exponent, factor, out):
         out[j] = _exp(exponent[j]) / factor[j]
 
 
+@compiled(fastmath=_FAST, inline="never")
+def _add_four(out, x, z, outer_1):
+    for j in range(out.shape[0]):
+        one = np.abs(x[0] - z[0, j]) + np.abs(x[1] - z[1, j])
+        two = np.abs(x[2] - z[2, j]) + np.abs(x[3] - z[3, j])
+        out[j] += outer_1 * (one + two)
+
+
+@compiled()
+def _add_sums(out, x, Z, outer_1):
+    whole = x.shape[0] - x.shape[0] % 4
+    for c in range(0, whole, 4):
+        _add_four(out, x[c : c + 4], Z[c : c + 4], outer_1)
+    for c in range(whole, x.shape[0]):
+        _add_absolute(out, x[c], Z[c], outer_1)
+
+
 @compiled()
 def sums_tile(X, Z, out):
     """Sums of absolute differences between rows, `Z` of shape (d, m)."""
     for i in range(X.shape[0]):
         out[i, :] = 0
-        for c in range(X.shape[1]):
-            _add_absolute(out[i], X[i, c], Z[c], X[i, c] * 0 + 1)
+        _add_sums(out[i], X[i], Z, X[i, 0] * 0 + 1)
+
+
+@compiled(fastmath=_FAST, inline="never")
+def _slope_row(row, squares, cusp, first, second, third, outer_1, outer_2):
+    for j in range(row.shape[0]):
+        square = squares[j]
+        apart = square > 0
+        t = np.sqrt(square)
+        # the differences that this is multiplied with are zero where the distance is
+        edge = cusp / (t if apart else square + cusp * 0 + 1) if apart else cusp * 0
+        slope = edge + first + second * t + third * square
+        row[j] *= slope * _exp(outer_1 * t + outer_2 * square)
+
+
+@compiled()
+def slope_tile(products, squares, cusp, first, second, third, outer_1, outer_2):
+    """Products times ``(p / t + q + r t + s t^2) exp(c t + e t^2)``, in place."""
+    for i in range(products.shape[0]):
+        _slope_row(products[i], squares[i], cusp, first, second, third, outer_1, outer_2)
+
+
+# Four columns at a time: a row of results is read and written once for them.
+@compiled(fastmath=True, inline="never")
+def _absolute_products(row, x, z):
+    first = second = third = fourth = x[0] * 0
+    for j in range(row.shape[0]):
+        first += row[j] * np.abs(x[0] - z[0, j])
+        second += row[j] * np.abs(x[1] - z[1, j])
+        third += row[j] * np.abs(x[2] - z[2, j])
+        fourth += row[j] * np.abs(x[3] - z[3, j])
+    return first, second, third, fourth
+
+
+@compiled(fastmath=True, inline="never")
+def _absolute_product(row, x, z):
+    total = x * 0
+    for j in range(row.shape[0]):
+        total += row[j] * np.abs(x - z[j])
+    return total
+
+
+@compiled()
+def absolute_products(products, X, Z, out):
+    """``sum_ij products[i, j] |x_ic - z_cj|`` for every column, `Z` of shape (d, m)."""
+    whole = X.shape[1] - X.shape[1] % 4
+    for i in range(X.shape[0]):
+        for c in range(0, whole, 4):
+            found = _absolute_products(products[i], X[i, c : c + 4], Z[c : c + 4])
+            for k in range(4):
+                out[c + k] += found[k]
+        for c in range(whole, X.shape[1]):
+            out[c] += _absolute_product(products[i], X[i, c], Z[c])
 
 
 @compiled()
@@ -192,9 +260,9 @@ def axes_tile(X, Z, inner_1, inner_2, outer_1, outer_2, exponent, factor, out):
     for i in range(X.shape[0]):
         exponent[:] = 0
         factor[:] = 1
-        for c in range(X.shape[1]):
-            if plain:
-                _add_absolute(exponent, X[i, c], Z[c], outer_1)
-            else:
+        if plain:
+            _add_sums(exponent, X[i], Z, outer_1)
+        else:
+            for c in range(X.shape[1]):
                 _add_axis(exponent, factor, X[i, c], Z[c], inner_1, inner_2, outer_1, outer_2)
         _finish_axes(exponent, factor, out[i])

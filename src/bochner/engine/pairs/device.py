@@ -108,6 +108,49 @@ def _values(kernel: Any, X: Any, Z: Any) -> Any:
     return radial
 
 
+def distances_between(X: Any, Z: Any, form: Form, n_threads: int | None) -> Any:
+    """What a form is a function of: squared distances, or sums of absolute differences."""
+    xp, wide = namespace(X), wide_dtype(X)
+    if form.radial:
+        center = xp.mean(cast(Z, wide), axis=0)
+        rows, points = (cast(cast(part, wide) - center, X.dtype) for part in (X, Z))
+        return _squares(rows, points, NEAR[float_dtype(X)], wide)
+    sums = zeros((X.shape[0], Z.shape[0]), X, X.dtype)
+    for axis in range(X.shape[1]):
+        sums += xp.abs(X[:, axis : axis + 1] - Z[:, axis][None, :])
+    return sums
+
+
+def turned_into_values(distances: Any, form: Form, n_threads: int | None) -> Any:
+    """Kernel values, from what the form is a function of."""
+    if form.radial:
+        return _of_squares(form, distances + 0)
+    return namespace(distances).exp(form.outer[0] * distances)
+
+
+def axis_slopes(
+    X: Any, Z: Any, distances: Any, form: Form, left: Any, right: Any, n_threads: int | None
+) -> Any:
+    """See :meth:`bochner.engine.pairs.distances.Distances.axis_slopes`."""
+    xp, products = namespace(X), cast(left, X.dtype) @ cast(right, X.dtype).T
+    if form.radial:
+        (cusp, first, second, third), (c, e) = form.slope, form.outer
+        t = xp.sqrt(distances)
+        edge = xp.where(t > 0, cusp / xp.where(t > 0, t, xp.ones_like(t)), xp.zeros_like(t))
+        products *= (edge + first + second * t + third * distances) * xp.exp(c * t + e * distances)
+        center = xp.mean(Z, axis=0)
+        rows, points = X - center, Z - center
+        mixed = xp.sum(rows * (products @ points), axis=0)
+        own = xp.sum(products, axis=1) @ rows**2 + xp.sum(products, axis=0) @ points**2
+        return 2 * (own - 2 * mixed)
+    products *= form.outer[0] * xp.exp(form.outer[0] * distances)
+    sums = [
+        xp.sum(products * xp.abs(X[:, axis : axis + 1] - Z[:, axis][None, :]))
+        for axis in range(X.shape[1])
+    ]
+    return xp.stack(sums)
+
+
 def _squares(X: Any, Z: Any, near: float, wide: Any) -> Any:
     xp = namespace(X)
     length, lengths = (_squared_lengths(rows, wide) for rows in (X, Z))

@@ -1,4 +1,4 @@
-"""Distances between rows, computed once for kernels of every bandwidth."""
+"""Distances between rows, computed once for kernels of every bandwidth, and for their slopes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bochner.engine.operations import kernel_rows
+from bochner.engine.pairs import device, host
 from bochner.engine.pairs.forms import Form, fits_in_single, form_of
-from bochner.engine.pairs.host import distances_between, turned_into_values
-
-Array = NDArray[Any]
+from bochner.engine.places import float_dtype, is_host
 
 
 class Distances:
-    """Between rows and landmarks, both dense and on the host, kept for kernels to come.
+    """Between rows and landmarks, both dense, on the host or a device, for kernels to come.
 
     Parameters
     ----------
@@ -37,22 +35,49 @@ class Distances:
            [0.3679, 1.    ]])
     """
 
-    def __init__(self, X: Array, Z: Array, n_threads: int | None = None) -> None:
+    def __init__(self, X: Any, Z: Any, n_threads: int | None = None) -> None:
         self.X, self.Z, self.n_threads = X, Z, n_threads
-        self._known: dict[bool, Array] = {}  # squared, or sums of absolute differences
+        self._place: Any = host if is_host(X) else device
+        self._known: dict[bool, Any] = {}  # squared, or sums of absolute differences
         self._lock = Lock()  # threads with several kernels wait for them
 
-    def kernel_rows(self, kernel: Any) -> Array:
+    def kernel_rows(self, kernel: Any) -> Any:
         """The values of a kernel, in an array of their own: as of the engine."""
         form = form_of(kernel)
-        holds = self.X.dtype == np.float64 or fits_in_single(kernel)
+        holds = float_dtype(self.X) == np.float64 or fits_in_single(kernel)
         if form is None or not (form.is_of_one_distance and holds):
-            return np.asarray(kernel_rows(self.X, self.Z, kernel, n_threads=self.n_threads))
-        return turned_into_values(self._distances(form), form, self.n_threads)
+            return kernel_rows(self.X, self.Z, kernel, n_threads=self.n_threads)
+        return self._place.turned_into_values(self._distances(form), form, self.n_threads)
 
-    def _distances(self, form: Form) -> Array:
+    def axis_slopes(self, kernel: Any, left: Any, right: Any) -> Any:
+        r"""How a weighted sum of the kernel's values changes with the logarithms of weights of
+        the columns,
+
+        .. math:: \sum_{ij} \langle l_i, r_j \rangle\,
+            \frac{\partial}{\partial \log s_c} k(s \circ x_i, s \circ z_j)
+            \quad\text{at } s = 1 .
+
+        Parameters
+        ----------
+        kernel : kernel object
+            A function of one distance.
+        left, right : arrays of shape (n, k) and (m, k)
+            For rows and landmarks.
+
+        Returns
+        -------
+        array of shape (d,)
+            One number for each column.
+        """
+        form = form_of(kernel)
+        if form is None or not form.is_of_one_distance:
+            raise ValueError(f"{kernel!r} is no function of one distance between rows.")
+        pairs = self.X, self.Z, self._distances(form), form
+        return self._place.axis_slopes(*pairs, left, right, self.n_threads)
+
+    def _distances(self, form: Form) -> Any:
         with self._lock:
             if form.radial not in self._known:
-                found = distances_between(self.X, self.Z, form, self.n_threads)
+                found = self._place.distances_between(self.X, self.Z, form, self.n_threads)
                 self._known[form.radial] = found
             return self._known[form.radial]

@@ -29,6 +29,13 @@ class Form:
         """Whether it is a function of one number: a distance, or a sum of absolute differences."""
         return self.radial or (not any(self.inner) and self.outer[1] == 0)
 
+    @property
+    def slope(self) -> tuple[float, float, float, float]:
+        r"""`p, q, r, s` of the derivative of a radial form with respect to the squared distance,
+        :math:`(p / t + q + r t + s t^2) e^{c t + e t^2}`."""
+        (a, b), (c, e) = self.inner, self.outer
+        return (a + c) / 2, b + a * c / 2 + e, b * c / 2 + a * e, b * e
+
 
 def fits_in_single(kernel: Any) -> bool:
     """Whether float32 holds the numbers of a kernel, and squares of distances of its size."""

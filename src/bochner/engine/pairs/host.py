@@ -20,7 +20,7 @@ from scipy import sparse
 from bochner.engine.pairs.forms import Form, form_of
 from bochner.engine.places import by_rows, dense, float_dtype
 from bochner.engine.rowwise import row_slices
-from bochner.engine.threads import Scratch, for_each
+from bochner.engine.threads import Scratch, default_threads, for_each, ordered_map
 from bochner.engine.uncompiled import pair_loops
 
 Array = NDArray[Any]
@@ -90,6 +90,37 @@ def turned_into_values(distances: Array, form: Form, n_threads: int | None) -> A
     n, m = distances.shape
     for_each(work, _tiles(n, m, dtype, 0), n_threads)
     return result
+
+
+def axis_slopes(
+    X: Array, Z: Array, distances: Array, form: Form, left: Array, right: Array, n_threads: Any
+) -> NDArray[np.float64]:
+    """See :meth:`bochner.engine.pairs.distances.Distances.axis_slopes`."""
+    dtype, (n, m) = X.dtype, distances.shape
+    center = Z.mean(axis=0)
+    points, turned = Z - center, np.ascontiguousarray(right.T, dtype)
+    by_axis, squares = np.ascontiguousarray(points.T), points**2
+    cusp, *others = form.slope if form.radial else (0.0, form.outer[0], 0.0, 0.0)
+    outer = form.outer if form.radial else (0.0, form.outer[0])  # of sums as of squares
+    numbers = [dtype.type(c) for c in (cusp, *others, *outer)]
+
+    def work(rows: slice) -> NDArray[np.float64]:
+        from bochner.engine.pairs import compiled
+
+        block = np.ascontiguousarray(X[rows] - center, dtype)
+        tile = left[rows].astype(dtype, copy=False) @ turned
+        compiled.slope_tile(tile, distances[rows], *numbers)
+        if not form.radial:
+            total = np.zeros(X.shape[1])
+            compiled.absolute_products(tile, block, by_axis, total)
+            return total
+        mixed = np.einsum("ic,ic->c", block, tile @ points, dtype=np.float64)
+        own = tile.sum(axis=1) @ block**2 + tile.sum(axis=0) @ squares
+        return 2 * (own - 2 * mixed)
+
+    tiles = _tiles(n, m, dtype, 0)
+    threads = n_threads or default_threads()
+    return np.sum(list(ordered_map(work, tiles, threads)), axis=0, dtype=np.float64)
 
 
 def _tiles(n: int, m: int, dtype: np.dtype[Any], columns: int) -> list[slice]:

@@ -27,6 +27,7 @@ from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
 from bochner.metric.gradient_metric import GradientMetric
+from bochner.metric.relevance import RelevanceMetric
 from bochner.models.averaging import JoinedMaps
 from bochner.models.onnx import fourier, heads, kernels, mercer, preparation, sphere
 from bochner.models.onnx.graph import Graph, Write, not_convertible
@@ -143,6 +144,7 @@ MAPS: dict[type, Converter] = {
     MercerFeatures: Converter(mercer.write_mercer),
     NystroemFeatures: Converter(kernels.write_nystroem_features),
     GradientMetric: Converter(preparation.write_metric),
+    RelevanceMetric: Converter(preparation.write_weights),
     RBFSampler: Converter(fourier.write_rbf_sampler),
     Nystroem: Converter(kernels.write_nystroem, check=kernels.kernel_of),
 }

@@ -101,6 +101,10 @@ def write_metric(graph: Graph, x: str, model: Any) -> str:
     return graph.product(x, L) if L.ndim == 2 else graph.times(x, L)
 
 
+def write_weights(graph: Graph, x: str, model: Any) -> str:
+    return graph.times(x, model.weights_)
+
+
 def write_category_names(graph: Graph, x: str, model: Any) -> str:
     missing = graph("Equal", x, graph.strings([""]))
     return graph("Where", missing, graph.strings(["(missing)"]), x)

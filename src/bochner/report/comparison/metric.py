@@ -16,6 +16,7 @@ _MODES = {
     None: "None was better than no metric on held-out rows, so that none is used. The importances "
     "are those of a model without one.",
     "diagonal": "It weighs the columns.",
+    "relevance": "It weighs the columns by what a kernel of theirs predicts best with.",
 }
 _TURNS = "It turns the rows and weighs the directions."
 
