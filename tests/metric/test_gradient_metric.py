@@ -265,3 +265,16 @@ def test_the_unit_of_the_numbers_does_not_matter(rng):
         for z in (y, 2.0**1020 * y)
     )
     np.testing.assert_allclose(huge, plain, rtol=0, atol=1e-10)
+
+
+def test_a_tuple_of_modes_is_chosen_from():
+    X, y = irrelevant_columns(400)
+    metric = GradientMetric(("full", "root"), n_frequencies=64, random_state=0).fit(X, y)
+    assert metric.modes_ == (None, "root", "full")
+    assert metric.mode_ in metric.modes_
+    noise = np.random.RandomState(1).standard_normal(400)
+    assert GradientMetric(("full",), n_frequencies=64, random_state=0).fit(X, noise).mode_ is None
+    sparse_rows = GradientMetric(("diagonal", "full"), n_frequencies=16, random_state=0)
+    assert sparse_rows.fit(sparse.csr_matrix(X), y).modes_ == (None, "diagonal")
+    with pytest.raises(ValueError, match="must hold some of"):
+        GradientMetric(("full", "half")).fit(X, y)

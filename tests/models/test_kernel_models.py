@@ -296,6 +296,7 @@ class TestChoices:
             # weights of the columns: of few columns for every kernel, below
             return {(r["kernel"], r["metric"]) for r in first if r["metric"] != RELEVANCE}
 
+        monkeypatch.setattr(tuner, "_SECOND_ROWS", 1000)  # so few rows that all modes are tried
         few = tried_first()  # with few columns: the best modes alone
         monkeypatch.setattr(tuner, "FEW_COLUMNS", 1)
         assert few < tried_first()
@@ -325,6 +326,17 @@ class TestChoices:
         monkeypatch.setattr(tuner, "FEW_COLUMNS", 1)
         few = KernelRegressor(random_state=0).fit(X, y).search_results_
         assert len({r["kernel"] for r in few if r["metric"] == RELEVANCE}) == 2
+
+    @pytest.mark.parametrize(("second_rows", "gradient"), [(200, {"root"}), (1000, {"diagonal"})])
+    def test_columns_are_weighed_once_where_rows_are_many(
+        self, second_rows, gradient, quick_metric, one_split, monkeypatch
+    ):
+        monkeypatch.setattr(tuner, "_SECOND_ROWS", second_rows)
+        results = KernelRegressor(random_state=0).fit(*numbers(500)).search_results_
+        modes = {r["metric"] for r in results}
+        assert RELEVANCE in modes
+        assert gradient <= modes
+        assert ("diagonal" in modes) == (gradient == {"diagonal"})
 
     def test_a_column_that_must_be_looked_at_closely(self):
         """The function jumps along one column and is smooth along others."""

@@ -36,7 +36,7 @@ from bochner.metric.rounds import Rounds, Step, best_rounds, choose_round, gamma
 from bochner.targets import Target, TargetKind
 
 Float = NDArray[np.float64]
-Mode = Literal["auto", "diagonal", "root", "full"]
+Mode = Literal["auto", "diagonal", "root", "full"] | tuple[str, ...]
 
 _CHOOSING_ROWS = 12_500  # rounds are played with these: more rows take part when all is chosen
 _FEWEST_ROWS = 10
@@ -61,11 +61,12 @@ class GradientMetric(SupervisedFeatureMap):
 
     Parameters
     ----------
-    mode : {"auto", "diagonal", "root", "full"} or None, default="auto"
+    mode : {"auto", "diagonal", "root", "full"}, tuple of these or None, default="auto"
         ``"diagonal"`` weighs columns, ``"full"`` turns and weighs directions, ``"root"`` does so
         mildly. ``"auto"`` takes the simplest of none, diagonal, root and full that is within half
-        a standard error of the best on held-out rows. A mode given by name is used, whether or not
-        it helps. None learns no matrix, but the importances.
+        a standard error of the best on held-out rows; a tuple of modes is those, and none, to
+        choose from. A mode given by name is used, whether or not it helps. None learns no matrix,
+        but the importances.
     n_frequencies : int, default=512
         Frequencies of the regressions.
     n_rounds : int, default=4
@@ -146,7 +147,7 @@ class GradientMetric(SupervisedFeatureMap):
     _learned: ClassVar[str] = "history_"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "mode": [StrOptions({"auto", *MODES}), None],
+        "mode": [StrOptions({"auto", *MODES}), tuple, None],
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -204,7 +205,7 @@ class GradientMetric(SupervisedFeatureMap):
         turns = not sparse.issparse(rounds.rows.X) and X.shape[1] <= _MOST_COLUMNS
         chains = rounds.play(self._modes(turns), self.n_rounds)
         played = [rounds.first, *(one for chain in chains.values() for one in chain[1:])]
-        named = self.mode not in ("auto", None)
+        named = isinstance(self.mode, str) and self.mode != "auto"
         chosen = choose_round(played[1:] if named else played, rounds.held)
         matrix = chosen.matrix
         if chosen.mode is not None and len(y) > _CHOOSING_ROWS:
@@ -316,8 +317,12 @@ class GradientMetric(SupervisedFeatureMap):
         """The modes to play; directions are turned only where they can be."""
         if self.mode is None:
             return ()
-        if self.mode == "auto":
-            return tuple(MODES) if turns else (DIAGONAL,)
+        if self.mode == "auto" or isinstance(self.mode, tuple):
+            asked = tuple(MODES) if self.mode == "auto" else self.mode
+            unknown = [mode for mode in asked if mode not in MODES]
+            if unknown:
+                raise ValueError(f"mode={self.mode!r} must hold some of {list(MODES)}.")
+            return tuple(mode for mode in MODES if mode in asked and (turns or mode == DIAGONAL))
         if self.mode != DIAGONAL and not turns:
             raise ValueError(
                 f"mode={self.mode!r} turns directions, which is for dense rows of at most "

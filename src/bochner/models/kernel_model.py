@@ -27,7 +27,6 @@ from bochner.engine.threads import limited_threads
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.kernel_ridge import RidgeEquations
 from bochner.linear.splits import fold_rows, hold_out
-from bochner.metric.gradient_metric import Mode
 from bochner.models.averaging import average, averaged
 from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
@@ -76,7 +75,7 @@ class KernelModel(CheckedRows):
         *,
         features: Any = "auto",
         kernel: Any = "auto",
-        metric: Mode | None = "auto",
+        metric: str | None = "auto",
         scaling: Scaling | Literal["auto"] = "auto",
         penalty: float | Literal["auto"] = "auto",
         validation_fraction: float = 0.2,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bochner.engine.places import dense, to_numpy
-from bochner.metric.gradient_metric import Mode
+from bochner.metric.matrices import DIAGONAL, MODES
 from bochner.metric.relevance import RELEVANCE
 from bochner.models.families import Family
 from bochner.models.fold import COARSE_WIDTH
@@ -85,7 +85,7 @@ class Tuner:
         *,
         width: int | None,
         scalings: Sequence[Scaling] = SCALINGS,
-        metric: Mode | None = "auto",
+        metric: str | None = "auto",
         penalty: float | None = None,
         loss: Loss | Literal["auto"] = "auto",
         deadline: float = float("inf"),
@@ -237,7 +237,9 @@ class Tuner:
         )
         weighted = self._with_relevance(first)
         first = weighted if self.mode == RELEVANCE and weighted else [*first, *weighted]
-        found = self._on_more(self._going_on(first, 4, 2.0), _SECOND_ROWS)
+        found = self._on_more(
+            self._of_each_kind(self._going_on(first, 4, 2.0), first), _SECOND_ROWS
+        )
         best = self._decided(found)
         near = min([best, *self._nearby(best)], key=lambda one: one.loss)
         found = self._going_on([near if one is best else one for one in found], _FINALISTS, 1.0)
@@ -248,7 +250,7 @@ class Tuner:
 
         Of many columns the best kernel of each kind only: it takes time.
         """
-        if self.mode not in ("auto", RELEVANCE) or not self.judge.rows_are_dense:
+        if not self._weighs_columns:
             return []
         tops = [one for one in found if self._few_columns or one is _first_of_kind(one, found)]
         new = {one.setting.family.kernel: one.setting for one in reversed(tops)}
@@ -261,6 +263,15 @@ class Tuner:
             return self.judge.along_bandwidths(replace(one, metric=RELEVANCE), self._few_rows)
 
         return self.judge.side_by_side(learned, settings)
+
+    @staticmethod
+    def _of_each_kind(kept: Sequence[Tried], found: Sequence[Tried]) -> list[Tried]:
+        """What goes on, and the best of a kind of kernels that would not: kinds gain differently
+        from more rows."""
+        ranked = sorted(found, key=lambda one: one.loss)
+        best = [one for one in ranked if one is _first_of_kind(one, ranked)]
+        kinds = {one.setting.family.by_columns for one in kept}
+        return [*kept, *(one for one in best if one.setting.family.by_columns not in kinds)]
 
     def _going_on(self, found: Sequence[Tried], n_kept: int, errors: float) -> list[Tried]:
         """Those whose loss is close to the best one, and what is clearly right more often."""
@@ -408,8 +419,21 @@ class Tuner:
             lambda mode: self.judge.along_bandwidths(
                 replace(setting, metric=mode), self._coarse[1]
             ),
-            self.judge.learn_metric(setting.scaling, self.mode),
+            self.judge.learn_metric(setting.scaling, self._gradient_modes),
         )
+
+    @property
+    def _gradient_modes(self) -> Any:
+        """Of the metric of directions; weights of the columns are found by descent, if rows are
+        many: others are no better, and take time."""
+        if self.mode == "auto" and self._weighs_columns and self._takes_long:
+            return tuple(mode for mode in MODES if mode != DIAGONAL)
+        return self.mode
+
+    @property
+    def _weighs_columns(self) -> bool:
+        """Whether weights of the columns are learned by descent."""
+        return self.mode in ("auto", RELEVANCE) and self.judge.rows_are_dense
 
     def _best(self, candidates: Sequence[Tried]) -> Tried:
         """Of candidates, the simplest first: the best one, or a simpler one as good as that.
