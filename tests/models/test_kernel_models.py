@@ -355,6 +355,28 @@ class TestChoices:
         results = KernelRegressor(random_state=0).fit(PLACES["csr"](X), y).search_results_
         assert RELEVANCE not in {r["metric"] for r in results}
 
+    def test_the_best_kernel_of_each_kind_goes_on(self):
+        """Of distances, and of sums over columns: kinds gain differently from more rows."""
+        gaussian, *_, laplacian = choose_families()
+
+        def tried(family, loss):
+            losses = np.full(9, loss)
+            setting = Setting("none", None, family, 1.0, None)
+            return Tried(setting, 0.5, losses, None, losses[:, None], None, 9, 0.0)
+
+        found = [tried(laplacian, 3.0), tried(gaussian, 1.0), tried(laplacian, 2.0)]
+        assert Tuner._of_each_kind(found[1:2], found) == found[1:]
+        assert Tuner._of_each_kind(found[1:], found) == found[1:]
+
+    def test_of_many_rows_the_columns_as_they_are_go_on(self, quick_metric, monkeypatch):
+        monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
+        monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
+        results = KernelRegressor(32, random_state=0).fit(*numbers(500)).search_results_
+        second = [r for r in results if r["n_rows"] == 200 and r["all_rows"]]
+        assert sum(r["metric"] is None for r in second) >= 2
+        last = [r for r in results if r["n_rows"] == 400 and not r["all_rows"]]
+        assert len([r for r in last if r["metric"] is None]) == 2  # in two scalings
+
     def test_being_right_clearly_more_often_counts_at_last(self):
         rng = np.random.default_rng(0)
         family, other = choose_families()[:3:2]

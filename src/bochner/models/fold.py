@@ -34,8 +34,9 @@ FEWEST_METRIC_ROWS = 50
 COARSE_WIDTH = 512  # up to which landmarks are as they come
 _PAIRS_ROWS = 3000  # up to which distances are kept for other kernels
 _METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
+_METRIC_ROWS = 5000  # of many that tell directions
 _RELEVANCE_ROWS = 1000
-_PAIRS = {True: 2**27, False: 2**29}  # of numbers that a step compares: by columns, or by products
+_PAIRS = {True: 2**26, False: 2**29}  # of numbers that a step compares: by columns, or by products
 _LEAST_START = 1e-2  # of the largest weight: a column that seems to be useless has its chance
 
 
@@ -248,7 +249,8 @@ class Fold:
             n_jobs=self.n_jobs,
             random_state=self.seed,
         )
-        self._metrics[scaling] = metric.fit(X, one_target(self.rows.y))
+        y = one_target(self.rows.y)
+        self._metrics[scaling] = metric.fit(X[:_METRIC_ROWS, :], y[:_METRIC_ROWS])
         return metric
 
     def learn_relevance(self, scaling: Scaling, family: Family) -> bool:

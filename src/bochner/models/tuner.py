@@ -41,7 +41,7 @@ from bochner.models.settings import (
 
 WIDTH = 2048  # of maps for more rows than may all be landmarks
 _COARSE_ROWS = 4000
-_FINALISTS = 2
+_KEPT, _FINALISTS = 3, 2
 _FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # of exact methods, which are compared on more and more
 _FEWEST_ROWS = 300  # that half of the rows, if these are fewer, must have
 _NEARBY = (0.7, 1.4)  # bandwidths between those of the first rows
@@ -197,7 +197,7 @@ class Tuner:
         return kernels.index(setting.family.kernel), (None, *METRICS).index(setting.metric)
 
     def _finalists(self, found: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
-        """The best of what was found, and one without a metric, with all rows and features.
+        """What was found, with all rows and features; without a metric in another scaling, too.
 
         Few rows favour few directions: the columns as they are, or in another scaling, may be
         better with more of them.
@@ -237,13 +237,27 @@ class Tuner:
         )
         weighted = self._with_relevance(first)
         first = weighted if self.mode == RELEVANCE and weighted else [*first, *weighted]
-        found = self._on_more(
-            self._of_each_kind(self._going_on(first, 4, 2.0), first), _SECOND_ROWS
-        )
+        kept = self._of_each_kind(self._going_on(first, _KEPT, 2.0), first)
+        if self._has_many_directions:
+            kept += [one for one in self._plain(first)[:2] if all(one is not k for k in kept)]
+        found = self._on_more(kept, _SECOND_ROWS)
         best = self._decided(found)
         near = min([best, *self._nearby(best)], key=lambda one: one.loss)
-        found = self._going_on([near if one is best else one for one in found], _FINALISTS, 1.0)
-        return [self._on_all_rows(self._decided(found), first)] if self.exact else found
+        found = [near if one is best else one for one in found]
+        ahead = self._going_on(found, _FINALISTS, 1.0)
+        if self.exact:
+            return [self._on_all_rows(self._decided(ahead), first)]
+        return ahead if self._plain(ahead) else [ahead[0], *self._plain(found)[:1]]
+
+    @property
+    def _has_many_directions(self) -> bool:
+        """Whether columns or rows are many: few rows favour few directions, more bear all."""
+        return not (self.exact and self._few_columns)
+
+    def _plain(self, found: Sequence[Tried]) -> list[Tried]:
+        """Those without a metric, unless one is asked for, the best first."""
+        plain = [one for one in found if one.setting.metric is None]
+        return sorted(plain, key=lambda one: one.loss) if self.mode in ("auto", None) else []
 
     def _with_relevance(self, found: Sequence[Tried]) -> list[Tried]:
         """Kernels with weights of the columns, each with those that were learned for it.
@@ -290,7 +304,7 @@ class Tuner:
         """
         again = [one for one in found if one is _first_of_kind(one, found)]
         settings = [other for one in again for other in self._next_mode(one.setting, by_mode)]
-        if self.mode in ("auto", None) and not (self.exact and self._few_columns):
+        if self.mode in ("auto", None) and self._has_many_directions:
             best = found[0].setting
             scalings = list(dict.fromkeys([best.scaling, *_ranked(by_scaling)]))
             settings += [
