@@ -262,11 +262,12 @@ class Tuner:
     def _with_relevance(self, found: Sequence[Tried]) -> list[Tried]:
         """Kernels with weights of the columns, each with those that were learned for it.
 
-        Of many columns the best kernel of each kind only: it takes time.
+        Of many columns, or splits, the best kernel of each kind only: it takes time.
         """
         if not self._weighs_columns:
             return []
-        tops = [one for one in found if self._few_columns or one is _first_of_kind(one, found)]
+        every = self._few_columns and len(self.judge.folds) == 1
+        tops = [one for one in found if every or one is _first_of_kind(one, found)]
         new = {one.setting.family.kernel: one.setting for one in reversed(tops)}
         settings = [one for one in new.values() if one.family.unit_kernel is not None]
         settings.sort(key=lambda one: not one.family.by_columns)  # what takes longest first
