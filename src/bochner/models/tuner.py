@@ -150,7 +150,7 @@ class Tuner:
         else:
             found = self._by_family(by_mode, *coarse)[:_FINALISTS]
         finalists = found if self.exact else self._finalists(found, by_scaling)
-        return self._with_better_loss(self._decided(finalists))
+        return self._with_better_loss(self._decided_by_part(finalists))
 
     @property
     def _few_rows(self) -> int:
@@ -226,6 +226,16 @@ class Tuner:
             return best
         right = max(finalists, key=lambda one: one.score)
         return right if clearly_worse(best, right, _CLEARLY, counted=True) else best
+
+    def _decided_by_part(self, finalists: Sequence[Tried]) -> Tried:
+        """The best finalist; of a part of the rows, which favours few directions, the best without
+        a metric unless one that turns them is clearly right more often."""
+        best, plain = self._decided(finalists), self._plain(finalists)
+        turns = best.setting.metric not in (None, RELEVANCE)
+        if self.task == "regression" or not (self._share < 1 and turns and plain):
+            return best
+        simple = self._decided(plain)
+        return best if clearly_worse(simple, best, _CLEARLY, counted=True) else simple
 
     def _kernels(self, by_mode: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
         """Exact methods on more and more rows, of which fewer and fewer go on; the best first."""
