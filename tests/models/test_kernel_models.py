@@ -378,6 +378,30 @@ class TestChoices:
         assert {r["n_components"] for r in last} == {32}
         assert len({r["scaling"] for r in last if r["metric"] is None}) == 2
 
+    @pytest.mark.parametrize(
+        ("share", "metric", "n_wrong", "expected"),
+        [
+            (0.3, "root", 95, None),  # a lower loss alone is not enough
+            (0.3, "root", 40, "root"),  # right more often
+            (0.3, RELEVANCE, 95, RELEVANCE),  # turns nothing
+            (1.0, "root", 95, "root"),  # all rows were there
+        ],
+    )
+    def test_a_part_of_the_rows_favours_few_directions(self, share, metric, n_wrong, expected):
+        chooser = Tuner.__new__(Tuner)
+        chooser.task, chooser.mode, chooser._share = "classification", "auto", share
+        chooser.families = choose_families()
+        rng = np.random.default_rng(0)
+
+        def tried(metric, mean, n_wrong):
+            losses = mean + 0.01 * rng.normal(size=1000)
+            wrong = rng.permutation(1000) < n_wrong
+            setting = Setting("none", metric, chooser.families[0], 1.0, 32)
+            return Tried(setting, 1 - n_wrong / 1000, losses, wrong, losses[:, None], None, 9, 0.0)
+
+        finalists = [tried(metric, 0.2, n_wrong), tried(None, 0.21, 100)]
+        assert chooser._decided_by_part(finalists).setting.metric == expected
+
     def test_being_right_clearly_more_often_counts_at_last(self):
         rng = np.random.default_rng(0)
         family, other = choose_families()[:3:2]
