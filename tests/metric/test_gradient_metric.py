@@ -204,7 +204,7 @@ def test_sparse_rows_keep_their_zeros():
 
 
 def test_very_many_columns(monkeypatch):
-    monkeypatch.setattr(gradient_metric, "_MOST_COLUMNS", 6)
+    monkeypatch.setattr(gradient_metric, "MOST_COLUMNS", 6)
     X, y = irrelevant_columns(300)
     metric = GradientMetric(n_frequencies=64, random_state=0).fit(X, y)
     assert {record["mode"] for record in metric.history_} == {None, "diagonal"}

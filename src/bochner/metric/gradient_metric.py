@@ -27,6 +27,7 @@ from bochner.linear.splits import hold_out
 from bochner.metric.matrices import (
     DIAGONAL,
     MODES,
+    MOST_COLUMNS,
     as_matrix,
     scale_keeping_variance,
     transformed,
@@ -40,7 +41,6 @@ Mode = Literal["auto", "diagonal", "root", "full"] | tuple[str, ...]
 
 _CHOOSING_ROWS = 12_500  # rounds are played with these: more rows take part when all is chosen
 _FEWEST_ROWS = 10
-_MOST_COLUMNS = 4096  # of a matrix of directions; of more, columns are weighed only
 _MEDIAN_ROWS = 500  # whose median distance is known to a hundredth
 
 
@@ -202,7 +202,7 @@ class GradientMetric(SupervisedFeatureMap):
             )
         X, columns = with_known_lengths(X), standard_columns(target, y)
         rounds = self._rounds(X, columns, target, y)
-        turns = not sparse.issparse(rounds.rows.X) and X.shape[1] <= _MOST_COLUMNS
+        turns = not sparse.issparse(rounds.rows.X) and X.shape[1] <= MOST_COLUMNS
         chains = rounds.play(self._modes(turns), self.n_rounds)
         played = [rounds.first, *(one for chain in chains.values() for one in chain[1:])]
         named = isinstance(self.mode, str) and self.mode != "auto"
@@ -326,7 +326,7 @@ class GradientMetric(SupervisedFeatureMap):
         if self.mode != DIAGONAL and not turns:
             raise ValueError(
                 f"mode={self.mode!r} turns directions, which is for dense rows of at most "
-                f"{_MOST_COLUMNS} columns; use mode={DIAGONAL!r}, or principal components first."
+                f"{MOST_COLUMNS} columns; use mode={DIAGONAL!r}, or principal components first."
             )
         return (self.mode,)
 
@@ -366,7 +366,7 @@ class GradientMetric(SupervisedFeatureMap):
     @property
     def matrix_(self) -> Any:
         """The matrix that rows are multiplied with."""
-        return as_matrix(self._matrix, _MOST_COLUMNS)
+        return as_matrix(self._matrix, MOST_COLUMNS)
 
     def _features(self, X: Any) -> Any:
         meta = as_float(X._meta) if is_dask(X) and self._matrix.ndim == 1 else None

@@ -26,6 +26,7 @@ from scipy import sparse
 from bochner.engine.places import by_rows, convert, dense
 from bochner.engine.summaries import variance
 
+MOST_COLUMNS = 4096  # of a matrix of directions, and of one that is held dense
 _MANY_COLUMNS = 2  # times as many as there are waves: eigenvectors among these are cheaper
 
 Float = NDArray[np.float64]

@@ -20,7 +20,7 @@ from bochner.engine.summaries import constant_columns, sample_rows, take_part
 from bochner.fourier.bandwidth import SHARED_CONSTRAINTS, median_distance
 from bochner.kernels import StandardKernel, kernel_object
 from bochner.metric.descent import Descent
-from bochner.metric.matrices import as_matrix, scale_keeping_variance, transformed
+from bochner.metric.matrices import MOST_COLUMNS, as_matrix, scale_keeping_variance, transformed
 from bochner.metric.predictor import standard_columns
 from bochner.targets import TargetKind
 
@@ -31,7 +31,6 @@ _MOST_ROWS = 12_500  # that steps draw theirs from
 _MOST_NUMBERS = 2**26  # of the rows of a step, which are dense
 _FEWEST_ROWS = 10
 _MEDIAN_ROWS = 500  # whose median distance is known to a hundredth
-_MATRIX_COLUMNS = 4096  # of more, the matrix is a sparse one
 
 
 class RelevanceMetric(SupervisedFeatureMap):
@@ -236,7 +235,7 @@ class RelevanceMetric(SupervisedFeatureMap):
     @property
     def matrix_(self) -> Any:
         """The matrix that rows are multiplied with, see :class:`GradientMetric`."""
-        return as_matrix(self.weights_, _MATRIX_COLUMNS)
+        return as_matrix(self.weights_, MOST_COLUMNS)
 
     def _features(self, X: Any) -> Any:
         meta = as_float(X._meta) if is_dask(X) else None
