@@ -149,7 +149,9 @@ def test_several_columns_of_numbers(name, rng):
         found, expected = found.transform(X), expected.transform(X)
         if name == "landmarks, random":  # they are sorted by the numbers of one column
             found, expected = np.sort(found, axis=1), np.sort(expected, axis=1)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+        # weights by descent come of products in float32, which add up columns in their order
+        rounding = 16 * np.finfo(np.float32).eps if name == "relevance" else 0.0
+        np.testing.assert_allclose(found, expected, rtol=rounding, atol=1e-6)
 
 
 def test_losses_of_several_columns_are_their_mean(rng):

@@ -99,6 +99,8 @@ def test_noise_is_the_larger_of_two_errors(two, wine):
     r2 = {"name": "R2", "unit": ""}
     assert noise_of(line("Nystroem", 8, 0.5, 0.1), r2, 100)[0] == 0.1
     assert noise_of(line("Nystroem", 8, 0.5, None), r2, 100)[0] == 0.0
+    of_rows = line("Nystroem", 8, 0.5, 0.1) | {"error_over": "rows"}
+    assert "0.100, the standard error over the test rows" in noise_of(of_rows, r2, 100)[1]
 
     assert counting_rows(wine, 44) == 44
     # simulated: of shares p in classes of these sizes, the balanced mean

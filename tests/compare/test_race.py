@@ -3,8 +3,17 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
-from bochner.compare.race import BY_ROW, measured_once, read, worth_measuring, written
+from bochner.compare.race import (
+    BY_ROW,
+    error_by_rows,
+    is_decided,
+    measured_once,
+    read,
+    worth_measuring,
+    written,
+)
 from tests.compare.cells import result
 
 
@@ -31,6 +40,53 @@ def test_what_is_far_behind_needs_no_other_split():
     cells = [one.cell for one in results]
     later = [dataclasses.replace(each, seed=1) for each in cells]
     assert worth_measuring([*cells, *later], results) == [*cells, *later[:3]]
+
+
+def later_cells(results, n_splits=3):
+    cells = [dataclasses.replace(one.cell, seed=s) for s in range(n_splits) for one in results]
+    return cells, cells[: len(results)]
+
+
+def test_no_other_split_where_one_line_is_far_ahead_of_all():
+    right, wrong = np.ones(1000), np.ones(1000)
+    wrong[:100] = 0
+    results = [
+        measured("exact", right),
+        measured("linear", wrong),
+        measured("NystroemFeatures", wrong),
+        measured("Nystroem", wrong),
+    ]
+    cells, first = later_cells(results)
+    assert is_decided(results)
+    assert worth_measuring(cells, results) == first
+    # a line that is not known yet, or failed, may be as good
+    assert len(worth_measuring(cells, results[:3])) > len(first)
+
+
+def test_few_test_rows_decide_nothing():
+    right, wrong = np.ones(999), np.zeros(999)
+    results = [measured("exact", right), measured("linear", wrong)]
+    cells, first = later_cells(results)
+    assert not is_decided(results)
+    assert worth_measuring(cells, results) == [*first, cells[2], cells[4]]
+
+
+def test_nothing_is_decided_between_lines_that_are_close_or_alone():
+    right, wrong = np.ones(1000), np.zeros(1000)
+    alone = [measured("NystroemFeatures", right)]
+    assert not is_decided([])
+    assert not is_decided(alone)
+    assert not is_decided([*alone, measured("Nystroem", right)])  # the same kernel
+    assert not is_decided([*alone, measured("exact", right), measured("linear", wrong)])
+    cells, _ = later_cells(alone)
+    assert worth_measuring(cells, alone) == cells
+
+
+def test_error_by_rows():
+    right = np.r_[np.ones(75), np.zeros(25)]
+    assert error_by_rows(measured("exact", right)) == pytest.approx(0.0435, abs=1e-4)
+    assert np.isnan(error_by_rows(measured("exact", right[:1])))
+    assert np.isnan(error_by_rows(result("exact", 8, 0, 0.9)))
 
 
 def test_nothing_is_far_behind_unless_the_best_is_known():

@@ -102,6 +102,19 @@ def test_nothing_is_begun_after_the_deadline():
     assert not run.interrupted
 
 
+@pytest.mark.parametrize("is_writable", [True, False])
+def test_processes_share_a_file_that_is_removed_or_do_without(is_writable, tmp_path, monkeypatch):
+    folder = tmp_path if is_writable else tmp_path / "absent"
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    seen = []
+    run = Run(
+        measure_one, Notebook(), 2, lambda *event: seen.append(len(list(tmp_path.iterdir())))
+    )
+    assert [one.cell.seed for one in run(seeds(0, 1, 2))] == [0, 1, 2]
+    assert max(seen) == is_writable
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_results_call_for_more(tmp_path, n_jobs):
     """One more seed after each time, up to three: on file or not, and in one pool of processes."""

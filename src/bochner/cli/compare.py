@@ -68,7 +68,7 @@ def compare(
     all_methods: Annotated[
         bool, typer.Option("--all-methods", help="Variants of the main methods as well.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Random splits, at most.")] = 3,
     every_split: Annotated[
         bool,
         typer.Option(
@@ -126,7 +126,7 @@ def compare(
             fail(f"there is nothing to measure: {'; '.join(left_out)}")
         folder = output or RESULTS / _folder_name(data, target and setup.table.target)
         notebook = _open_notebook(folder, fresh)
-        _introduce(setup, seeds)
+        _introduce(setup, seeds, every_split)
         deadline = None if time_budget is None else started + time_budget
         most_jobs = jobs_that_fit(columns, setup.table)
         run = _measure(setup, cells, notebook, jobs, most_jobs, deadline, every_split)
@@ -193,11 +193,17 @@ def _time_left(run: Run, cells: Sequence[Cell]) -> str:
 def _not_measured(run: Run, cells: Sequence[Cell]) -> list[str]:
     """What failed, what was not begun, and what was not worth it."""
     from bochner.compare.plan import line_of
+    from bochner.compare.race import is_decided
     from bochner.records.wording import counted
 
     lines = [f"{_describe(cell)} failed: {reason}" for cell, reason in run.failures.items()]
     behind = {line_of(cell) for cell in set(cells).difference(run.planned)}
-    if behind:
+    if behind and is_decided(run.results):
+        lines.append(
+            "further splits: one line is far ahead of all others on the first (--every-split "
+            "measures them)"
+        )
+    elif behind:
         lines.append(
             f"further splits of {counted(len(behind), 'line')}, far behind on the first or there "
             "as a reference (--every-split measures them)"
@@ -256,7 +262,7 @@ def _pictures(setup: Setup, run: Run) -> dict[str, Any]:
     return {name: picture for name, picture in pictures.items() if picture}
 
 
-def _introduce(setup: Setup, seeds: int) -> None:
+def _introduce(setup: Setup, seeds: int, every_split: bool) -> None:
     introduce(setup.table)
     if setup.measure.balanced:
         say(
@@ -264,7 +270,8 @@ def _introduce(setup: Setup, seeds: int) -> None:
             "have (--measure accuracy for the plain one).",
             style="dim",
         )
-    splits = "One random split" if seeds == 1 else f"{seeds} random splits"
+    splits = f"{seeds} random splits" if every_split else f"At most {seeds} random splits"
+    splits = "One random split" if seeds == 1 else splits
     say(f"{splits}, a quarter of the rows to test.", style="dim")
 
 

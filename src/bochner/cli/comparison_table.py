@@ -9,6 +9,12 @@ from rich.table import Table as Grid
 
 from bochner.records.statistics import format_mean
 
+_OVER_SPLITS = " ± is the standard error over the splits, which share rows"
+_ERRORS = {  # by what those of the lines are over
+    frozenset({"splits"}): f"{_OVER_SPLITS}.",
+    frozenset({"rows"}): " ± is the standard error over the test rows.",
+    frozenset({"splits", "rows"}): f"{_OVER_SPLITS}; of what has one split, over its test rows.",
+}
 _WIDE = 100  # characters of a screen that has room for every column of the table
 
 
@@ -83,10 +89,10 @@ def _of_the_kernel(guarantee: Mapping[str, Any]) -> str:
 def footnote(document: Mapping[str, Any]) -> str:
     """How the table is to be read."""
     summaries = document["summaries"]
-    several = any(summary["standard_error"] is not None for summary in summaries)
+    errors = {summary.get("error_over") for summary in summaries}
     lines = [
         "Gamma, C and posteriors were chosen on held-out training rows."
-        + " ± is the standard error over the splits, which share rows." * several
+        + _ERRORS.get(frozenset(errors - {None}), "")
         + " Fit is everything that is done with the training rows, the choice of settings too, "
         "transform the test rows' features and decisions, in seconds."
     ]

@@ -16,6 +16,7 @@ from bochner.records.statistics import format_mean, mean_and_error
 
 _NO_TIME = 0.1  # seconds that nobody minds
 _CHANCE = 0.05  # that something is recommended although nothing can be learned
+_OVER = {"splits": "the splits", "rows": "the test rows of the split"}  # what an error is over
 _SELECTED = (
     " It was selected among {} lines by these test rows, so expect somewhat less on new rows; "
     "another run with other widths uses the same test rows again."
@@ -68,14 +69,14 @@ def noise_of(
     Over two or three splits a standard error may come out small by luck, so that a share has at
     least the one that follows from the number of test rows, which :func:`counting_rows` gives.
     """
-    over_splits = summary["standard_error"]
+    error, over = summary["standard_error"], _OVER[summary.get("error_over") or "splits"]
     if measure["unit"] != "%":
-        if over_splits is None:
+        if error is None:
             return 0.0, "One split does not tell the noise."
-        return over_splits, f"Noise is {over_splits:.3f}, the standard error over the splits."
+        return error, f"Noise is {error:.3f}, the standard error over {over}."
     of_rows = _error_of_share(summary["score"], n_test)
-    if over_splits is not None and over_splits >= of_rows:
-        return over_splits, f"Noise is {over_splits:.1f} %, the standard error over the splits."
+    if error is not None and error >= of_rows:
+        return error, f"Noise is {error:.1f} %, the standard error over {over}."
     return of_rows, (
         f"Noise is {of_rows:.1f} %, the standard error of such a share of a split's test rows."
     )

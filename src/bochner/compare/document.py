@@ -14,7 +14,7 @@ import numpy as np
 from bochner.compare.advice import counting_rows, guess_score, recommend, still_rising
 from bochner.compare.guarantees import balanced_error, error_rate
 from bochner.compare.plan import METRIC, Setup, line_name, line_of, plan_cells
-from bochner.compare.race import measured_once
+from bochner.compare.race import error_by_rows, is_decided, measured_once
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
 from bochner.records.cells import Cell, Result
@@ -39,7 +39,8 @@ def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
         key = order.index(cell.method), after_metric, cell.width or 0
         groups.setdefault(key, []).append(result)
     first = [result for result in results if result.cell.seed == 0]
-    once = measured_once(results) if len({result.cell.seed for result in results}) > 1 else set()
+    raced = len({result.cell.seed for result in results}) > 1 or is_decided(results)
+    once = measured_once(results) if raced else set()
     return [_summary(setup, groups[key], len(first), once) for key in sorted(groups)]
 
 
@@ -67,6 +68,9 @@ def _summary(
     scores = {str(result.cell.seed): setup.measure.factor * result.score for result in group}
     score, error = mean_and_error(list(scores.values()), _overlap(setup, group[0]))
     first = next((result for result in group if result.cell.seed == 0), None)
+    over = "splits"
+    if math.isnan(error):
+        over, error = "rows", setup.measure.factor * error_by_rows(group[0])
     guarantee = no_guarantee = certificate = None
     if first is not None:
         guarantee = first.details["guarantee"]
@@ -85,6 +89,7 @@ def _summary(
         "width": cell.width,
         "score": score,
         "standard_error": None if math.isnan(error) else error,
+        "error_over": None if math.isnan(error) else over,
         "seeds": len(group),
         "measured_once": len(group) == 1 and line_of(cell) in once,
         "scores": scores,

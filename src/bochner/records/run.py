@@ -6,13 +6,16 @@ A cell that fails does not stop the others: a :class:`Failure` takes the place o
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -246,39 +249,59 @@ def _measure_in_processes(
     waiting = list(reversed(cells))
     running: dict[Any, Cell] = {}
     executor: Any = None
-    try:
-        while waiting or running:
-            late = _is_past(deadline)
-            if executor is None and waiting and not late:
-                executor = get_reusable_executor(
-                    max_workers=n_jobs,
-                    initializer=_begin_process,
-                    initargs=(measurer,),
-                    env=dict.fromkeys(_THREADS, "1"),
-                    reuse=False,
-                )
-            while waiting and len(running) < n_jobs and not late:
-                cell = waiting.pop()
-                running[executor.submit(_measure_in_process, cell)] = cell
-                yield cell
-            if not running:
-                return
-            done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
-            for future in done:
-                cell = running.pop(future)
-                try:
-                    result = future.result()
-                except BrokenProcessPool:
-                    # All that were running are lost with it; the others get a new one.
-                    result = Failure(cell, "its process ended; perhaps memory ran out")
-                    executor = None
-                yield result
-            if not (waiting or running or _is_past(deadline)):
-                waiting = list(reversed(more()))
-    finally:
-        if executor is not None:
-            with _quiet_threads():
-                executor.shutdown(wait=True, kill_workers=bool(running))
+    with _on_file(measurer) as shared:
+        try:
+            while waiting or running:
+                late = _is_past(deadline)
+                if executor is None and waiting and not late:
+                    executor = get_reusable_executor(
+                        max_workers=n_jobs,
+                        initializer=_begin_process,
+                        initargs=(shared,),
+                        env=dict.fromkeys(_THREADS, "1"),
+                        reuse=False,
+                    )
+                while waiting and len(running) < n_jobs and not late:
+                    cell = waiting.pop()
+                    running[executor.submit(_measure_in_process, cell)] = cell
+                    yield cell
+                if not running:
+                    return
+                done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+                for future in done:
+                    cell = running.pop(future)
+                    try:
+                        result = future.result()
+                    except BrokenProcessPool:
+                        # All that were running are lost with it; the others get a new one.
+                        result = Failure(cell, "its process ended; perhaps memory ran out")
+                        executor = None
+                    yield result
+                if not (waiting or running or _is_past(deadline)):
+                    waiting = list(reversed(more()))
+        finally:
+            if executor is not None:
+                with _quiet_threads():
+                    executor.shutdown(wait=True, kill_workers=bool(running))
+
+
+@contextmanager
+def _on_file(measurer: Measurer) -> Iterator[Measurer | Path]:
+    """The measurer in a file, or itself where none can be written.
+
+    Its rows in a pipe would make each process wait until the one before has started.
+    """
+    from joblib.externals.loky.backend.reduction import dump
+
+    with ExitStack() as stack:
+        shared: Measurer | Path = measurer
+        with suppress(OSError):
+            folder = TemporaryDirectory(prefix="bochner-", ignore_cleanup_errors=True)
+            path = Path(stack.enter_context(folder)) / "measurer"
+            with path.open("wb") as file:
+                dump(measurer, file)
+            shared = path
+        yield shared
 
 
 @contextmanager
@@ -295,12 +318,16 @@ def _quiet_threads() -> Iterator[None]:
 _measurer: Measurer | None = None
 
 
-def _begin_process(measurer: Measurer) -> None:
+def _begin_process(shared: Measurer | Path) -> None:
     """Ctrl-C is for the process that collects the results; when that dies, so does this one."""
     global _measurer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    _measurer = measurer
+    if isinstance(shared, Path):
+        with shared.open("rb") as file:
+            _measurer = pickle.load(file)
+    else:
+        _measurer = shared
 
 
 def _end_with(parent: int) -> None:
