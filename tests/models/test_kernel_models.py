@@ -3,6 +3,7 @@
 import functools
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -255,6 +256,25 @@ class TestChoices:
         assert len(by_rows[200]) <= 4 + 2
         assert model.chosen_ in by_rows[400]
 
+    @pytest.mark.parametrize(
+        ("penalty", "given", "expected"),
+        [(1e-4, None, 5e-5), (1.5e-8, None, 1e-8), (1e-9, None, 1e-9), (1e-4, 1e-4, 1e-4)],
+    )
+    def test_more_rows_need_no_more_of_a_penalty(self, penalty, given, expected):
+        """Unless it is hardly felt, or was given."""
+        asked = []
+        search = SimpleNamespace(
+            penalty=given,
+            judge=SimpleNamespace(n_rows=400, judge=lambda *arguments: asked.append(arguments)),
+        )
+        setting = Setting("standard", None, choose_families()[0], 1.0, None, penalty)
+        for n_rows in (400, 200):
+            known = SimpleNamespace(setting=setting, n_rows=n_rows)
+            found = Tuner._with_all_rows(search, known)
+            assert (found is known) == (n_rows == 400)
+        ((tried, n_rows, penalties),) = asked
+        assert (tried.penalty, n_rows, penalties) == (expected, 400, (expected,))
+
     def test_kernels_of_features_are_compared_by_exact_methods(self, quick_metric, monkeypatch):
         monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
         monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
@@ -304,7 +324,7 @@ class TestChoices:
     def test_weights_of_columns_are_learned_for_each_kernel(
         self, quick_metric, one_split, monkeypatch
     ):
-        """Of few columns; of many for the best kernel of distances, and of sums over columns."""
+        """Where weights are asked for."""
         learned = []
         fit = RelevanceMetric.fit
         monkeypatch.setattr(
@@ -323,9 +343,18 @@ class TestChoices:
         assert model.chosen_["metric"] == RELEVANCE
         metric = dict(averaged(model.pipeline_)[0])["metric"]
         np.testing.assert_array_equal(model.importances_, metric.importances_)
-        monkeypatch.setattr(tuner, "FEW_COLUMNS", 1)
-        few = KernelRegressor(random_state=0).fit(X, y).search_results_
-        assert len({r["kernel"] for r in few if r["metric"] == RELEVANCE}) == 2
+
+    @pytest.mark.parametrize(
+        ("are_behind", "few_columns", "expected"), [(False, 20, 4), (False, 1, 2), (True, 20, 2)]
+    )
+    def test_weights_of_columns_are_learned_for_the_best_kernels(
+        self, are_behind, few_columns, expected, quick_metric, one_split, monkeypatch
+    ):
+        """Of distances and of sums over columns; others if not behind, and columns are few."""
+        monkeypatch.setattr(tuner, "clearly_worse", lambda *_, **options: are_behind)
+        monkeypatch.setattr(tuner, "FEW_COLUMNS", few_columns)
+        results = KernelRegressor(random_state=0).fit(*numbers(500)).search_results_
+        assert len({r["kernel"] for r in results if r["metric"] == RELEVANCE}) == expected
 
     @pytest.mark.parametrize(("second_rows", "gradient"), [(200, {"root"}), (1000, {"diagonal"})])
     def test_columns_are_weighed_once_where_rows_are_many(

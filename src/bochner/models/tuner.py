@@ -46,6 +46,7 @@ _FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # of exact methods, which are compared o
 _FEWEST_ROWS = 300  # that half of the rows, if these are fewer, must have
 _NEARBY = (0.7, 1.4)  # bandwidths between those of the first rows
 _AVERAGE = 1.0  # standard errors that the mean of two models must gain: it takes twice the time
+_HARDLY_FELT = 1e-8  # a penalty for each row
 _CLEARLY = 1.5  # standard errors: of a few candidates one is ahead by one by chance
 # Standard errors that the squared hinge loss may be behind with a part of the rows. With all it
 # was better by .05 to 1.0 points in ten fits to four tables; with the part, in six of them.
@@ -272,12 +273,19 @@ class Tuner:
     def _with_relevance(self, found: Sequence[Tried]) -> list[Tried]:
         """Kernels with weights of the columns, each with those that were learned for it.
 
-        Of many columns, or splits, the best kernel of each kind only: it takes time.
+        It takes time: the best kernel of each kind, and unless columns or splits are many those
+        that are not clearly behind it; all of them where weights are asked for.
         """
         if not self._weighs_columns:
             return []
-        every = self._few_columns and len(self.judge.folds) == 1
-        tops = [one for one in found if every or one is _first_of_kind(one, found)]
+        several = self._few_columns and len(self.judge.folds) == 1
+
+        def is_near(one: Tried, first: Tried) -> bool:
+            return self.mode == RELEVANCE or not clearly_worse(one, first, 1.0)
+
+        firsts = [_first_of_kind(one, found) for one in found]
+        pairs = zip(found, firsts, strict=True)
+        tops = [one for one, first in pairs if one is first or (several and is_near(one, first))]
         new = {one.setting.family.kernel: one.setting for one in reversed(tops)}
         settings = [one for one in new.values() if one.family.unit_kernel is not None]
         settings.sort(key=lambda one: not one.family.by_columns)  # what takes longest first
@@ -330,12 +338,25 @@ class Tuner:
     def _on_all_rows(self, best: Tried, first: Sequence[Tried]) -> Tried:
         """The best one with all rows, or its mean with another: a factor of them takes long."""
         other = self._partner(best, first)
-        (best,) = self._on_more([best], self.judge.n_rows)
+        best = self._with_all_rows(best)
         if other is None or not self._in_time():
             return best
-        (other,) = self._on_more([other], self.judge.n_rows)
+        other = self._with_all_rows(other)
         both = self.judge.noted(self._mean(best, other))
         return both if self._is_worth_it(both, best) else best
+
+    def _with_all_rows(self, one: Tried) -> Tried:
+        """The same with all rows, of which more need no more of a penalty in all.
+
+        It stands for the variance of noise, whatever their number. One that is hardly felt stays
+        as it is for each row: float32 would not bear less.
+        """
+        n_rows, penalty = self.judge.n_rows, one.setting.penalty
+        if one.n_rows >= n_rows:
+            return one
+        if self.penalty is None:
+            penalty = max(penalty * one.n_rows / n_rows, min(penalty, _HARDLY_FELT))
+        return self.judge.judge(replace(one.setting, penalty=penalty), n_rows, (penalty,))
 
     def _partner(self, best: Tried, first: Sequence[Tried]) -> Tried | None:
         """What makes a better mean with the best one, of all kernels at `first`.
@@ -348,7 +369,7 @@ class Tuner:
         if not (others and self._in_time()):
             return None
         other = min(others, key=lambda one: self._mean(own, one).loss)
-        penalties = self._weaker(other.setting, best.n_rows)
+        penalties = self._weaker(other.setting)
         other = self.judge.judge(other.setting, best.n_rows, penalties)
         if self._takes_long and not other.single:  # three times as long for what is rarely much
             return None
@@ -374,7 +395,7 @@ class Tuner:
         def again(one: Tried) -> Tried | None:
             if one is not found[0] and not self._in_time():
                 return None
-            return self.judge.judge(one.setting, n_rows, self._weaker(one.setting, n_rows))
+            return self.judge.judge(one.setting, n_rows, self._weaker(one.setting))
 
         if found[0].n_rows < self.judge.n_rows:
             found = self.judge.side_by_side(again, found)
@@ -391,7 +412,7 @@ class Tuner:
             if not self._in_time():
                 return None
             here = replace(setting, bandwidth=factor * bandwidth)
-            return self.judge.judge(here, n_rows, self._weaker(setting, n_rows))
+            return self.judge.judge(here, n_rows, self._weaker(setting))
 
         return self.judge.side_by_side(near, _NEARBY)
 
@@ -416,12 +437,11 @@ class Tuner:
         best = min(others, key=lambda one: one.loss)
         return [replace(setting, metric=best.setting.metric)]
 
-    def _weaker(self, setting: Setting, n_rows: int) -> Sequence[float]:
-        """Penalties to look at with more rows: weaker ones, but one only where rows are many."""
+    def _weaker(self, setting: Setting) -> Sequence[float]:
+        """Penalties to look at with more rows."""
         if self.penalty is not None:
             return (self.penalty,)
-        weaker = PENALTIES[PENALTIES.index(setting.penalty) :]
-        return weaker if n_rows <= _SECOND_ROWS else weaker[:1]
+        return PENALTIES[PENALTIES.index(setting.penalty) :]
 
     def _in_time(self) -> bool:
         return time.perf_counter() < self.deadline
