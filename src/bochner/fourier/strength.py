@@ -40,6 +40,7 @@ _FEW_ROWS = 2000  # that are all held out once
 _FEWEST_ROWS = 20  # fewer say nothing
 _MOST_VALUES = 2**25  # of features that are held
 _WORSE = 2  # numbers of steps in a row: it gets no better
+_CLEARLY_WORSE = 1.02  # times the least error: neither will twice as many steps be better
 _AS_GOOD = 1.01  # times the least error: fewer steps will do, which rounding moves less
 
 
@@ -127,7 +128,8 @@ class Trial:
             predicted = to_numpy(held @ convert(coefficients, held)) + to_numpy(intercepts)
             errors.append(float(np.mean((predicted - aims) ** 2)))
             fits[t] = coefficients, errors[-1]
-            if len(errors) > _WORSE and errors[-1 - _WORSE] == min(errors):
+            no_better = len(errors) > _WORSE and errors[-1 - _WORSE] == min(errors)
+            if no_better or errors[-1] > _CLEARLY_WORSE * min(errors):
                 break
         return fits
 
