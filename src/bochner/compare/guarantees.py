@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bochner.data.tables import take_rows
-from bochner.engine.places import to_numpy
+from bochner.engine.places import single_rows, to_numpy
 from bochner.guarantees import (
     ConditionsNotMet,
     Guarantee,
@@ -138,7 +138,8 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
         nearest = np.abs(np.log(gamma / evidence.scale / factors)).argmin()
         gamma = factors[nearest] * gamma_by_rule(prepare.transform(X_others))
     again = clone(feature_map).set_params(gamma=float(gamma))
-    again.fit(evidence.place(prepare.transform(X_rows)), y[rows])
+    # of a map of its own, which may as well learn from float32 rows in half of the time
+    again.fit(single_rows(evidence.place(prepare.transform(X_rows))), y[rows])
     found: Guarantee = again.bound(DELTA, n_settings=len(evidence.gammas) or 1)
     return replace(
         found,
