@@ -36,3 +36,15 @@ def test_search_by_slope():
     assert asked == [5.0]
     assert search(2.0, 2.0) == 2.0  # no slope: stay
     assert asked == [2.0]
+
+
+def test_a_slope_that_promises_too_little_is_not_followed():
+    asked = []
+
+    def judge(value):
+        asked.append(value)
+        return -1.0 - 0.1 / value, 0.1 / value**2
+
+    assert search_by_slope([1, 2, 4, 8, 16], 1, judge, least_gain=0.01) == 4
+    assert asked == [1, 2, 4]
+    assert search_by_slope([1, 2, 4, 8, 16], 1, judge) == 16

@@ -22,17 +22,21 @@ def search_along(values: Sequence[float], start: float, judge: Callable[[float],
 
 
 def search_by_slope(
-    values: Sequence[float], start: float, judge: Callable[[float], tuple[float, float]]
+    values: Sequence[float],
+    start: float,
+    judge: Callable[[float], tuple[float, float]],
+    least_gain: float = 0.0,
 ) -> float:
-    """As :func:`search_along`, where `judge` gives a slope beside the score.
+    """As :func:`search_along`, where `judge` gives a slope beside the score: its gain for a step.
 
     A positive slope says that the score grows along the list: nothing is looked at on the other
-    side, nor beyond a value whose slope points back.
+    side, nor beyond a value whose slope points back, or promises less than the `least_gain`, a
+    share of the score.
     """
     here = list(values).index(start)
     best, slope = judge(values[here])
     step = 1 if slope > 0 else -1
-    while 0 <= here + step < len(values) and slope * step > 0:
+    while 0 <= here + step < len(values) and slope * step > least_gain * abs(best):
         score, slope = judge(values[here + step])
         if not score > best:
             break

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import log
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from bochner.models.settings import (
 )
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
+_LEAST_GAIN = 0.002  # of the loss: another factor is not worth it, least of all one in float64
 
 
 class _Apart(threading.local):
@@ -138,10 +140,11 @@ class Judge:
                 time.perf_counter() - begun,
                 all(one.is_single(penalty) for one in candidates),
             )
-            # penalties become weaker along the list
-            return -found[penalty].loss, loss_slope(decisions, slopes, self.held, self.task)
+            # penalties become weaker along the list, by a factor of ten
+            gain = log(10) * loss_slope(decisions, slopes, self.held, self.task)
+            return -found[penalty].loss, gain
 
-        penalty = search_by_slope(choices, start, judge)
+        penalty = search_by_slope(choices, start, judge, _LEAST_GAIN)
         tried = replace(found[penalty], seconds=time.perf_counter() - begun)
         self._found[key] = tried
         if setting.width in self.kept_widths and n_rows == self.n_rows and len(candidates) == 1:
