@@ -3,6 +3,7 @@
 import functools
 import pickle
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,7 +29,7 @@ from bochner.metric.relevance import RELEVANCE, RelevanceMetric
 from bochner.models import limits, tuner
 from bochner.models.averaging import averaged
 from bochner.models.families import choose_families
-from bochner.models.judge import Judge
+from bochner.models.judge import Judge, in_float32
 from bochner.models.settings import Setting, Tried
 from bochner.models.tuner import Tuner
 from tests.places import PLACES, on_host
@@ -430,6 +431,32 @@ class TestChoices:
 
         finalists = [tried(metric, 0.2, n_wrong), tried(None, 0.21, 100)]
         assert chooser._decided_by_part(finalists).setting.metric == expected
+
+    def test_many_classes_of_which_most_rows_are_misclassified(self):
+        """Margins are negative then, and their loss falls as all of them shrink to nothing."""
+        X, y = make_classification(
+            2500, 16, n_informative=12, n_classes=26, n_clusters_per_class=2, random_state=3
+        )
+        train, test = slice(0, 1500), slice(1500, None)
+        given = {"kernel": "gaussian", "metric": None, "scaling": "standard", "random_state": 0}
+        model = KernelClassifier(**given).fit(X[train], y[train])
+        assert model.chosen_["penalty"] < 1e-2
+        fixed = KernelClassifier(**given, penalty=1.0).fit(X[train], y[train])
+        assert model.score(X[test], y[test]) > 2 * fixed.score(X[test], y[test])
+
+    @pytest.mark.parametrize(("loss", "penalty"), [(1.01, 1e-4), (1.03, 1e-8)])
+    def test_float32_will_do_where_it_is_as_good(self, loss, penalty):
+        setting = Setting("none", None, choose_families()[0], 1.0, None)
+
+        def tried(penalty, loss, single):
+            losses = np.full(9, loss)
+            of = replace(setting, penalty=penalty)
+            return Tried(of, 0.5, losses, None, losses[:, None], None, 9, 0.0, single)
+
+        ways = [tried(1e-4, loss, True), tried(1e-3, 1.5, True), tried(1e-8, 1.0, False)]
+        found = {one.setting.penalty: one for one in ways}
+        assert in_float32(found[1e-8], found).setting.penalty == penalty
+        assert in_float32(found[1e-3], found) is found[1e-3]
 
     def test_being_right_clearly_more_often_counts_at_last(self):
         rng = np.random.default_rng(0)

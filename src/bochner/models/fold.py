@@ -33,7 +33,7 @@ from bochner.models.settings import Labelled, Setting, Space, one_target
 FEWEST_METRIC_ROWS = 50
 COARSE_WIDTH = 512  # up to which landmarks are as they come
 _PAIRS_ROWS = 3000  # up to which distances are kept for other kernels
-_METRIC = 256  # frequencies of the metric's regressions: most of the time is theirs
+_METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
 _METRIC_ROWS = 5000  # of many that tell directions
 _RELEVANCE_ROWS = 1000
 _PAIRS = {True: 2**26, False: 2**29}  # of numbers that a step compares: by columns, or by products

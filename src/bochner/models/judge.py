@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import log
 from typing import Any
@@ -34,11 +34,13 @@ from bochner.models.settings import (
     Setting,
     Space,
     Tried,
+    clearly_worse,
     loss_slope,
     losses_of,
 )
 
 PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
+_AS_GOOD = 1.02  # times the loss
 _LEAST_GAIN = 0.002  # of the loss: another factor is not worth it, least of all one in float64
 
 
@@ -140,16 +142,28 @@ class Judge:
                 time.perf_counter() - begun,
                 all(one.is_single(penalty) for one in candidates),
             )
+            if self._is_shrinking(found[penalty], found.values()):
+                return -np.inf, 0.0
             # penalties become weaker along the list, by a factor of ten
             gain = log(10) * loss_slope(decisions, slopes, self.held, self.task)
             return -found[penalty].loss, gain
 
-        penalty = search_by_slope(choices, start, judge, _LEAST_GAIN)
-        tried = replace(found[penalty], seconds=time.perf_counter() - begun)
+        best = found[search_by_slope(choices, start, judge, _LEAST_GAIN)]
+        tried = replace(in_float32(best, found), seconds=time.perf_counter() - begun)
         self._found[key] = tried
         if setting.width in self.kept_widths and n_rows == self.n_rows and len(candidates) == 1:
             self._keep(tried, candidates[0])
         return self.noted(tried)
+
+    def _is_shrinking(self, tried: Tried, found: Iterable[Tried]) -> bool:
+        """Whether a penalty is right clearly less often than another one.
+
+        Where most rows of many classes are misclassified, their margins are negative, and the
+        loss falls as all margins shrink to nothing.
+        """
+        if self.task == "regression":
+            return False
+        return any(clearly_worse(tried, one, 1.0, counted=True) for one in found)
 
     def _keep(self, tried: Tried, candidate: Candidate) -> None:
         sums = candidate.settled(tried.setting.penalty) if self._keep_sums else None
@@ -280,6 +294,15 @@ class Judge:
     def space(self, scaling: Scaling) -> Space:
         """The rows of the first split after a scaling."""
         return self.folds[0].space(scaling)
+
+
+def in_float32(best: Tried, found: Mapping[float, Tried]) -> Tried:
+    """The best penalty, or one that is as good, for which float32 does: it is with all rows that
+    a factor in float64 takes long."""
+    if best.single:
+        return best
+    as_good = [one for one in found.values() if one.single and one.loss <= _AS_GOOD * best.loss]
+    return min(as_good, key=lambda one: one.loss, default=best)
 
 
 def together(parts: Sequence[Labelled]) -> Labelled:
