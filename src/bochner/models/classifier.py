@@ -35,9 +35,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     squares on one column of -1 and 1 per class. A fifth of the rows, at most 4000, is held out; of
     at most 1000 rows each fifth in turn, of up to 2500 some of the fifths. What is open is chosen
     on these rows from coarse to fine: first the scaling, then whether the metric helps, then the
-    kernel and its bandwidth, each with the best penalty, and each also with weights of the columns
-    that were learned for it; the best few of them on more and more rows. Choices are made by the
-    logistic loss of the margins; of those that differ by less than half a standard error the
+    kernel and its bandwidth, each with the best penalty, and the best also with weights of the
+    columns that were learned for them; the best few of all on more and more rows. Choices are made
+    by the logistic loss of the margins; of those that differ by less than half a standard error the
     simplest is taken, and at last one that is right more often by one and a half standard errors.
     Where all rows are landmarks the model may be the mean of two with different kernels or
     metrics, if that is better. It is then trained on all rows.

@@ -2,7 +2,7 @@
 
 Scalings of the columns are told apart with few rows and few features; the metric is learned once,
 for the best of them; then kernels are compared by exact kernel ridge regressions on more and more
-rows, each also with weights of the columns that were learned for it. Of few rows all are
+rows, the best also with weights of the columns that were learned for them. Of few rows all are
 landmarks, and the best of these regressions is the model, or its mean with another one; of many
 the best few are compared at last with all rows and as many features as asked for.
 """
