@@ -37,7 +37,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     on these rows from coarse to fine: first the scaling, then whether the metric helps, then the
     kernel and its bandwidth, each with the best penalty, and the best also with weights of the
     columns that were learned for them; the best few of all on more and more rows. Choices are made
-    by the logistic loss of the margins; of those that differ by less than half a standard error the
+    by the logistic loss of the margins; of those within half a standard error of the best the
     simplest is taken, and at last one that is right more often by one and a half standard errors.
     Where all rows are landmarks the model may be the mean of two with different kernels or
     metrics, if that is better. It is then trained on all rows.
