@@ -1,15 +1,16 @@
 """``python -m benchmarks advice``: is what `compare` recommends the best on other splits, too?
 
-A comparison of three random splits, as the program makes it, recommends a line. Lines that were
-not far behind are then measured on other splits of the same rows, and the recommended one is held
-against the one that is the best there, split by split. Cells are kept: a run that was stopped
-goes on where it was.
+A comparison of at most three random splits, as the program makes it, recommends a line. Lines
+that were not far behind, and the best of those that were, are then measured on other splits of the
+same rows, and the recommended one is held against the one that is the best there, split by split.
+Cells are kept: a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,12 @@ from benchmarks.harness import heading, row
 from benchmarks.tables import TABLES
 from bochner.compare.document import make_document
 from bochner.compare.measure import Measurer
-from bochner.compare.plan import Setup, line_of, plan_cells
-from bochner.compare.race import worth_measuring
+from bochner.compare.plan import Line, Setup, line_of, plan_cells
+from bochner.compare.race import measured_once, worth_measuring
 from bochner.data.tables import Table
 from bochner.linear.scoring import choose_measure
 from bochner.models.methods import METHODS
-from bochner.records.cells import Notebook
+from bochner.records.cells import Notebook, Result
 from bochner.records.run import Run
 from bochner.records.statistics import format_mean, mean_and_error
 
@@ -61,7 +62,7 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
     results = run(worth_measuring(first, results))
     seconds = time.perf_counter() - begun
     found = make_document(setup, results, command="", seconds=seconds)["recommendation"]
-    near = {line_of(cell) for cell in worth_measuring(first, results) if cell.seed}
+    near = _still_open(results)
     fresh = run([c for c in cells if c.seed >= n_splits and line_of(c) in near])
     scores: dict[Any, list[float]] = {}
     for result in fresh:
@@ -72,6 +73,15 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
     digits = ".2f" if setup.measure.classes else ".4f"
     texts = (_text(line, scores[line], digits) for line in (recommended, best))
     return [*texts, format_mean(*mean_and_error(apart), digits), f"{seconds:.0f}"]
+
+
+def _still_open(results: Sequence[Result]) -> set[Line]:
+    """Lines that were not far behind on the first split, and the best of those that were."""
+    once = measured_once(results)
+    ranked = sorted((one for one in results if one.cell.seed == 0), key=lambda one: -one.score)
+    lines = [line_of(one.cell) for one in ranked]
+    behind = [line for line in lines if line in once]
+    return {line for line in lines if line not in once} | set(behind[:1])
 
 
 def _text(line: Any, scores: list[float], digits: str) -> str:

@@ -133,12 +133,21 @@ def test_ties_are_by_paired_differences():
 
 def test_what_is_tied_must_be_better_than_guessing_too():
     lines = [
-        line("FourierFeatures", 32, 70.0, 1.0, scores=[60.0, 80.0]),
-        line("Nystroem", 8, 62.0, 1.0, scores=[66.0, 58.0]),
+        line("FourierFeatures", 32, 70.0, 1.0, scores=[66.0, 74.0]),
+        line("Nystroem", 8, 67.0, 1.0, scores=[72.0, 62.0]),
     ]
     found = recommend(lines, PERCENT, 100, guess=58.0, overlap=1 / 3)
     assert found["width"] == 32
     assert recommend(lines, PERCENT, 100, guess=40.0, overlap=1 / 3)["width"] == 8
+
+
+def test_a_line_that_varies_much_is_not_tied_for_that():
+    """Its differences have an error of 10 %; that of the best is 1 %."""
+    scores = np.array([95.0, 96.0, 94.0])
+    best = line("FourierFeatures", 32, 95.0, 0.5, scores=scores)
+    erratic = line("Nystroem", 8, 91.0, 6.0, scores=scores - [20, -8, 0])
+    for n_test, width in ((400, 32), (10, 8)):  # the noise of the best is 1 %, or 7 %
+        assert recommend([best, erratic], PERCENT, n_test, overlap=1 / 3)["width"] == width
 
 
 def test_the_recommended_score_is_a_selected_one():

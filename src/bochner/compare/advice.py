@@ -16,6 +16,7 @@ from bochner.records.statistics import format_mean, mean_and_error
 
 _NO_TIME = 0.1  # seconds that nobody minds
 _CHANCE = 0.05  # that something is recommended although nothing can be learned
+_TIE = 0.5  # standard errors of a difference, which few splits know badly
 _OVER = {"splits": "the splits", "rows": "the test rows of the split"}  # what an error is over
 _SELECTED = (
     " It was selected among {} lines by these test rows, so expect somewhat less on new rows; "
@@ -113,16 +114,19 @@ def is_tied(
     measure: Mapping[str, Any],
     n_test: float,
     overlap: float,
+    errors: float = 1.0,
 ) -> bool:
     """Whether a line is within the noise of the best.
 
-    That is one standard error of the differences on the splits that both have, and never less
-    than one test row; where there are no two such splits, the noise of the best.
+    That is so many standard `errors` of the differences on the splits that both have, at most the
+    noise of the best, since a line that varies much is no better for it, and never less than one
+    test row; where there are no two such splits, the noise of the best.
     """
     lead, error = paired_lead(best, summary, overlap)
+    noise = noise_of(best, measure, n_test)[0]
     if summary is best or math.isnan(error):
-        return bool(summary["score"] >= best["score"] - noise_of(best, measure, n_test)[0])
-    return lead <= max(error, 100 / n_test if measure["unit"] == "%" else 0.0)
+        return bool(summary["score"] >= best["score"] - noise)
+    return lead <= max(min(errors * error, noise), 100 / n_test if measure["unit"] == "%" else 0.0)
 
 
 def paired_lead(
@@ -209,7 +213,7 @@ def recommend(
             "reason": f"{came}{known}. {noise}",
             **found,
         }
-    good = [s for s in ahead if is_tied(s, best, measure, n_test, overlap)] or [
+    good = [s for s in ahead if is_tied(s, best, measure, n_test, overlap, _TIE)] or [
         max(ahead, key=lead)
     ]
     chosen = _cheapest(good)
