@@ -14,7 +14,7 @@ from bochner.compare.plan import Setup
 from bochner.models.methods import METHODS
 from bochner.records.statistics import format_mean, mean_and_error
 
-_NO_TIME = 0.1  # seconds that nobody minds
+_NO_TIME = 10.0  # seconds that nobody minds for a better model
 _CHANCE = 0.05  # that something is recommended although nothing can be learned
 _TIE = 0.5  # standard errors of a difference, which few splits know badly
 _OVER = {"splits": "the splits", "rows": "the test rows of the split"}  # what an error is over
