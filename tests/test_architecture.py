@@ -26,7 +26,7 @@ SOURCE = Path(bochner.__file__).parent
 
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = [
-    ("engine", "records"),
+    ("engine", "records", "lazy"),
     ("linear", "kernels", "targets", "weights"),
     ("base", "fourier", "margin", "mercer", "nystroem", "metric", "images", "guarantees"),
     ("data", "models", "plots"),

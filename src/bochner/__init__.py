@@ -1,7 +1,8 @@
 """Kernels that are learned: fast feature maps for scikit-learn."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bochner.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bochner.fourier.features import FourierFeatures
@@ -34,42 +35,19 @@ __all__ = [
     "RelevanceMetric",
 ]
 
-# Where they are, in this order. They are imported when they are used: who needs one of them does
-# not wait for all.
-_MODULES = dict(
-    zip(
-        __all__,
-        (
-            "bochner.images.network",
-            "bochner.fourier.features",
-            "bochner.metric.gradient_metric",
-            "bochner.models.classifier",
-            "bochner.models.regressor",
-            "bochner.fourier.landmarks",
-            "bochner.margin.features",
-            "bochner.margin.sphere.features",
-            "bochner.mercer.features",
-            "bochner.nystroem.features",
-            "bochner.fourier.posterior_features",
-            "bochner.metric.relevance",
-        ),
-        strict=True,
-    )
+# Where they are, in this order.
+_MODULES = (
+    "bochner.images.network",
+    "bochner.fourier.features",
+    "bochner.metric.gradient_metric",
+    "bochner.models.classifier",
+    "bochner.models.regressor",
+    "bochner.fourier.landmarks",
+    "bochner.margin.features",
+    "bochner.margin.sphere.features",
+    "bochner.mercer.features",
+    "bochner.nystroem.features",
+    "bochner.fourier.posterior_features",
+    "bochner.metric.relevance",
 )
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        globals()[name] = getattr(import_module(_MODULES[name]), name)
-        return globals()[name]
-    if not name.startswith("_"):
-        try:
-            return import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(globals(), dict(zip(__all__, _MODULES, strict=True)))

@@ -43,6 +43,7 @@ from bochner.cli.options import (
     data_help,
     metric_mode,
 )
+from bochner.records.processes import prepare_processes
 
 if TYPE_CHECKING:
     from bochner.compare.plan import Setup
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from bochner.records.run import Event, Run
 
 MAX_ROWS = 20_000
+_IMPORTED = ("bochner.compare.measure", "numba")  # by processes, while this one reads the data
 
 
 def compare(
@@ -111,6 +113,8 @@ def compare(
     started again, the command goes on where it was.
     """
     started = time.monotonic()
+    if device == "cpu" and jobs != 1 and (os.cpu_count() or 1) > 1:
+        prepare_processes(_IMPORTED)
     with one_line_errors():
         from bochner.compare.plan import plan_cells
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bochner.data.images import Shape
-from bochner.data.toys import windmill
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,20 @@ def _load_from_scikit_learn(loader: str) -> tuple[Any, Any]:
     return X, y
 
 
+def _draw_windmill() -> tuple[Any, Any]:
+    from bochner.data.toys import windmill
+
+    X, y = windmill(2000, random_state=0)
+    return X, y
+
+
 BUNDLED: dict[str, Bundled] = {
     "digits": Bundled(partial(_load_from_scikit_learn, "load_digits"), (8, 8, 1)),
     "breast-cancer": Bundled(partial(_load_from_scikit_learn, "load_breast_cancer")),
     "wine": Bundled(partial(_load_from_scikit_learn, "load_wine")),
     "iris": Bundled(partial(_load_from_scikit_learn, "load_iris")),
     "diabetes": Bundled(partial(_load_from_scikit_learn, "load_diabetes")),
-    "windmill": Bundled(partial(windmill, 2000, random_state=0)),
+    "windmill": Bundled(_draw_windmill),
 }
 
 

@@ -118,12 +118,16 @@ def _r2(y: Any, predictions: Any, weights: Any = None) -> float:
         return float(r2_score(y, predictions, sample_weight=weights, force_finite=False))
 
 
+def _share_explained(errors: float, spread: float) -> float:
+    return 1 - errors / spread
+
+
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
         Measure("accuracy", "%", True, _accuracy),
         Measure("balanced-accuracy", "%", True, _balanced_accuracy, balanced=True),
-        Measure("R2", "", False, _r2, of_squares=lambda errors, spread: 1 - errors / spread),
+        Measure("R2", "", False, _r2, of_squares=_share_explained),
     )
 }
 

@@ -5,28 +5,23 @@ A cell that fails does not stop the others: a :class:`Failure` takes the place o
 
 from __future__ import annotations
 
-import os
-import pickle
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
 from types import FrameType
-from typing import Any
 
 from bochner.records.cells import Cell, Notebook, Result
+from bochner.records.processes import ProcessEnded, Processes
 
 Measurer = Callable[[Cell], Result]
 Plan = Callable[[Sequence[Result]], Iterable[Cell]]  # from results to what they call for
 
 _MAX_JOBS = 8
 _CELLS_PER_JOB = 6  # below that a process is not worth starting
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -244,98 +239,18 @@ def _measure_in_processes(
     deadline: float | None,
     more: Callable[[], Sequence[Cell]],
 ) -> Generator[Event, None, None]:
-    from joblib.externals.loky import BrokenProcessPool, get_reusable_executor
-
     waiting = list(reversed(cells))
-    running: dict[Any, Cell] = {}
-    executor: Any = None
-    with _on_file(measurer) as shared:
-        try:
-            while waiting or running:
-                late = _is_past(deadline)
-                if executor is None and waiting and not late:
-                    executor = get_reusable_executor(
-                        max_workers=n_jobs,
-                        initializer=_begin_process,
-                        initargs=(shared,),
-                        env=dict.fromkeys(_THREADS, "1"),
-                        reuse=False,
-                    )
-                while waiting and len(running) < n_jobs and not late:
-                    cell = waiting.pop()
-                    running[executor.submit(_measure_in_process, cell)] = cell
-                    yield cell
-                if not running:
-                    return
-                done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
-                for future in done:
-                    cell = running.pop(future)
-                    try:
-                        result = future.result()
-                    except BrokenProcessPool:
-                        # All that were running are lost with it; the others get a new one.
-                        result = Failure(cell, "its process ended; perhaps memory ran out")
-                        executor = None
-                    yield result
-                if not (waiting or running or _is_past(deadline)):
-                    waiting = list(reversed(more()))
-        finally:
-            if executor is not None:
-                with _quiet_threads():
-                    executor.shutdown(wait=True, kill_workers=bool(running))
-
-
-@contextmanager
-def _on_file(measurer: Measurer) -> Iterator[Measurer | Path]:
-    """The measurer in a file, or itself where none can be written.
-
-    Its rows in a pipe would make each process wait until the one before has started.
-    """
-    from joblib.externals.loky.backend.reduction import dump
-
-    with ExitStack() as stack:
-        shared: Measurer | Path = measurer
-        with suppress(OSError):
-            folder = TemporaryDirectory(prefix="bochner-", ignore_cleanup_errors=True)
-            path = Path(stack.enter_context(folder)) / "measurer"
-            with path.open("wb") as file:
-                dump(measurer, file)
-            shared = path
-        yield shared
-
-
-@contextmanager
-def _quiet_threads() -> Iterator[None]:
-    """The executor's own threads may complain of workers that were killed while they listened."""
-    before = threading.excepthook
-    threading.excepthook = lambda arguments: None
-    try:
-        yield
-    finally:
-        threading.excepthook = before
-
-
-_measurer: Measurer | None = None
-
-
-def _begin_process(shared: Measurer | Path) -> None:
-    """Ctrl-C is for the process that collects the results; when that dies, so does this one."""
-    global _measurer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    if isinstance(shared, Path):
-        with shared.open("rb") as file:
-            _measurer = pickle.load(file)
-    else:
-        _measurer = shared
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
-
-
-def _measure_in_process(cell: Cell) -> Result | Failure:
-    assert _measurer is not None
-    return _measured(_measurer, cell)
+    with Processes(partial(_measured, measurer), n_jobs) as processes:
+        while waiting or processes.running:
+            while waiting and processes.n_idle and not _is_past(deadline):
+                cell = waiting.pop()
+                processes.begin(cell)
+                yield cell
+            if not processes.running:
+                return
+            for cell, result in processes.ended():
+                if isinstance(result, ProcessEnded):
+                    result = Failure(cell, "its process ended; perhaps memory ran out")
+                yield result
+            if not (waiting or processes.running or _is_past(deadline)):
+                waiting = list(reversed(more()))
