@@ -1,13 +1,23 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from bochner.engine.threads import default_threads
 from bochner.records.cells import Cell
 from bochner.records.processes import ProcessEnded, Processes, prepare_processes
 
+SCRIPT = """
+from tests.records.test_processes import ONE, Processes, announce
+if __name__ == "__main__":
+    with Processes(announce, 1) as processes:
+        processes.begin(ONE)
+        list(processes.ended(timeout=600))
+"""
 ONE, OTHER = (Cell("study", "task", "method", None, seed) for seed in range(2))
 
 
@@ -23,6 +33,19 @@ def end_or_answer(cell):
 
 def sleep_long(cell):
     time.sleep(600)
+
+
+def announce(cell):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def all_that_ended(processes):
@@ -66,3 +89,21 @@ def test_nobody_waits_for_what_was_left_running():
         raise KeyboardInterrupt
     assert time.monotonic() - begun < 60
     assert set(multiprocessing.active_children()) <= before
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    ) as parent:
+        child = int(parent.stdout.readline())
+        assert is_there(child)
+        parent.kill()
+    deadline = time.monotonic() + 60
+    while is_there(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -13,7 +13,6 @@ import pickle
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -155,14 +154,15 @@ def _begin_process(shared: bytes | Path, environment: Mapping[str, str]) -> None
     """Ctrl-C is for the process that collects the results; when that dies, so does this one."""
     global _measure
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.update(environment)  # the server's is that of when it was started
     _measure = pickle.loads(shared.read_bytes() if isinstance(shared, Path) else shared)
 
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1)
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()  # the server lives as long as one that it has forked
     os._exit(1)
 
 
