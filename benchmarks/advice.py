@@ -21,7 +21,7 @@ from benchmarks.tables import TABLES
 from bochner.compare.document import make_document
 from bochner.compare.measure import Measurer
 from bochner.compare.plan import Line, Setup, line_of, plan_cells
-from bochner.compare.race import measured_once, worth_measuring
+from bochner.compare.race import set_aside, worth_measuring
 from bochner.data.tables import Table
 from bochner.linear.scoring import choose_measure
 from bochner.models.methods import METHODS
@@ -58,8 +58,7 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
     first = [cell for cell in cells if cell.seed < n_splits]
     run = Run(Measurer(setup), Notebook(FOLDER / f"{name}.jsonl"), n_jobs)
     begun = time.perf_counter()
-    results = run([cell for cell in first if cell.seed == 0])
-    results = run(worth_measuring(first, results))
+    results = run((), lambda results: worth_measuring(first, results))
     seconds = time.perf_counter() - begun
     found = make_document(setup, results, command="", seconds=seconds)["recommendation"]
     near = _still_open(results)
@@ -76,12 +75,12 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
 
 
 def _still_open(results: Sequence[Result]) -> set[Line]:
-    """Lines that were not far behind on the first split, and the best of those that were."""
-    once = measured_once(results)
+    """Lines that were not far behind, and the best of those that were on the first split."""
+    aside = set_aside(results)
     ranked = sorted((one for one in results if one.cell.seed == 0), key=lambda one: -one.score)
     lines = [line_of(one.cell) for one in ranked]
-    behind = [line for line in lines if line in once]
-    return {line for line in lines if line not in once} | set(behind[:1])
+    behind = [line for line in lines if line in aside]
+    return {line for line in lines if line not in aside} | set(behind[:1])
 
 
 def _text(line: Any, scores: list[float], digits: str) -> str:

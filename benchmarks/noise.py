@@ -46,9 +46,13 @@ def measure(cell: Cell, widths: list[int], n_splits: int) -> Result:
     cells, _ = plan_cells(setup, methods, widths, n_splits)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = [measurer(each) for each in cells if each.seed == 0]
-        more = worth_measuring([each for each in cells if each.seed], results)
-        results += map(measurer, more)
+        results: list[Result] = []
+        while missing := [
+            each
+            for each in worth_measuring(cells, results)
+            if all(each != one.cell for one in results)
+        ]:
+            results.append(measurer(missing[0]))
     found = make_document(setup, results, command="", seconds=0.0)["recommendation"]["sentence"]
     seconds = time.process_time() - begun
     return Result(cell, float(found.startswith("Use ")), seconds, seconds, {"sentence": found})

@@ -1,7 +1,8 @@
 """Cells and results made by hand."""
 
 from bochner.models.methods import METHODS
-from bochner.records.cells import Cell, Result
+from bochner.records.cells import Cell, Notebook, Result
+from bochner.records.run import Run
 
 EXACT = next(name for name, method in METHODS.items() if method.exact)
 WIDTHLESS = [name for name, method in METHODS.items() if not method.has_width]
@@ -13,6 +14,13 @@ def cell(method, width=40, seed=0, metric=None):
     settings = () if metric is None else (("metric", metric),)
     width = None if method in WIDTHLESS else width
     return Cell("x", "task", method, width, seed, settings=settings)
+
+
+def events_of(cells, measurer, **options):
+    """All that happens when cells are measured."""
+    seen = []
+    Run(measurer, Notebook(), watch=lambda event, *_: seen.append(event), **options)(cells)
+    return seen
 
 
 def result(method, width, seed, score, fit=1.0):

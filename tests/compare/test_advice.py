@@ -274,7 +274,7 @@ def test_a_linear_model_within_the_noise_is_enough():
 
 def test_what_was_far_behind_on_one_split_is_not_recommended():
     lines = [line("FourierFeatures", 32, 96.0), line("Nystroem", 8, 97.0, None)]
-    lines[1]["measured_once"] = True
+    lines[1]["set_aside"] = True
     found = recommend(lines, PERCENT, n_test=100)
     assert found["method"] == "FourierFeatures"
     assert "among 2 lines" in found["reason"]

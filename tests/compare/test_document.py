@@ -55,7 +55,7 @@ def test_what_one_split_has_decided_is_not_tied(wine):
     wrong[200:210] = 0  # 1 % more
     results = [by_rows("exact", right), by_rows("linear", wrong)]
     first, second = sorted(summarise(wine, results), key=lambda one: -one["score"])
-    assert (first["measured_once"], second["measured_once"]) == (False, True)
+    assert (first["set_aside"], second["set_aside"]) == (False, True)
     found = make_document(wine, results, command="", seconds=1.0)["recommendation"]
     assert found["method"] == "exact"
 

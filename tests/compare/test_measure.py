@@ -16,8 +16,7 @@ from bochner.linear.scoring import MEASURES
 from bochner.models.folding import fold_pipeline
 from bochner.models.methods import METHODS
 from bochner.models.pipelines import make_model
-from bochner.records.run import measure_all
-from tests.compare.cells import EXACT, FOR_CLASSES, FOR_TABLES, cell
+from tests.compare.cells import EXACT, FOR_CLASSES, FOR_TABLES, cell, events_of
 
 
 @pytest.mark.parametrize("method", FOR_TABLES)
@@ -157,5 +156,5 @@ def test_a_score_that_is_no_number_is_a_failure(numbers):
     y = table.y.copy()
     y[make_split(numbers, 0).test] = 3.0
     same = dataclasses.replace(numbers, table=dataclasses.replace(table, y=y))
-    _, failure = measure_all([cell("FourierFeatures")], Measurer(same))
+    _, failure = events_of([cell("FourierFeatures")], Measurer(same))
     assert "the score of the test rows is not a finite number" in failure.message

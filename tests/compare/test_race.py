@@ -11,6 +11,7 @@ from bochner.compare.race import (
     is_decided,
     measured_once,
     read,
+    set_aside,
     worth_measuring,
     written,
 )
@@ -69,6 +70,53 @@ def test_few_test_rows_decide_nothing():
     cells, first = later_cells(results)
     assert not is_decided(results)
     assert worth_measuring(cells, results) == [*first, cells[2], cells[4]]
+
+
+def far_after(n_splits, rows_worse):
+    """Two lines on some splits: on each one of them is wrong on so many rows more, of a thousand.
+
+    One is not so on all rows that the other one is: the difference varies from row to row.
+    """
+    results = []
+    for seed in range(n_splits):
+        right, worse = np.ones(1000), np.ones(1000)
+        right[:20] = 0
+        worse[20 : 40 + rows_worse] = 0
+        results += [measured("exact", right, seed), measured("linear", worse, seed)]
+    return results
+
+
+def test_what_was_close_is_set_aside_when_more_splits_tell():
+    """Ten rows of 50 that differ are 1.4 standard errors, on two splits 2 and on three 2.5.
+
+    Splits share rows: these are the errors of independent ones times 1, 1.12 and 1.22.
+    """
+    linear = ("linear", 8, None)
+    assert set_aside(far_after(1, 10)) == {}
+    assert set_aside(far_after(2, 10)) == {}  # 2.0 / 1.12
+    assert set_aside(far_after(3, 10)) == {linear: 3}  # 2.5 / 1.22
+    assert set_aside(far_after(2, 13)) == {linear: 2}  # 1.79 on one, 2.53 / 1.12 on two
+    assert set_aside(far_after(3, 13)) == {linear: 2}
+    assert set_aside(far_after(3, 30)) == {linear: 1}
+    cells, _ = later_cells(far_after(1, 13))
+    assert worth_measuring(cells, far_after(1, 13)) == cells
+    decided = far_after(2, 13)
+    assert is_decided(decided)
+    assert worth_measuring(cells, decided) == cells[:4]
+    assert not is_decided(far_after(2, 10))
+    assert worth_measuring(cells, far_after(2, 10)) == cells
+    # what ran ahead on a third split is of the lines that are left
+    third = dataclasses.replace(decided[0], cell=dataclasses.replace(decided[0].cell, seed=2))
+    assert set_aside([*decided, third]) == {linear: 2}
+
+
+def test_the_costliest_of_further_splits_come_first():
+    right = np.ones(10)
+    results = [measured("linear", right), measured("exact", right), measured("Nystroem", right)]
+    results[1] = dataclasses.replace(results[1], seconds=100.0)
+    cells, _ = later_cells(results, 2)
+    order = [one.method for one in worth_measuring(cells, results)]
+    assert order == ["linear", "exact", "Nystroem", "exact", "linear", "Nystroem"]
 
 
 def test_nothing_is_decided_between_lines_that_are_close_or_alone():

@@ -1,3 +1,4 @@
+import itertools
 import json
 import os
 import signal
@@ -13,6 +14,15 @@ def measure_one(cell):  # importable by name: other processes find it
     if cell.seed < 0:
         raise ValueError(f"no seed\n{cell.seed}")
     return Result(cell, 0.9 + cell.seed / 100, 0.1 / 3, 1.0, {"C": 1e-7})
+
+
+SLOW = (100,)
+
+
+def measure_or_wait(cell):
+    if cell.seed in SLOW:
+        time.sleep(600)
+    return measure_one(cell)
 
 
 @pytest.fixture
@@ -128,8 +138,30 @@ def test_results_call_for_more(tmp_path, n_jobs):
     run = Run(measure_one, notebook, n_jobs, lambda _, done, n: totals.append((done, n)))
     found = run(seeds(0), then)
     assert [result.cell.seed for result in found] == [0, 1, 2, 3]
-    assert asked[:4] == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+    # it is asked at the start, after every result, and again where more is on file
+    assert [one for one, _ in itertools.groupby(asked)] == [
+        [],
+        [0],
+        [0, 1],
+        [0, 1, 2],
+        [0, 1, 2, 3],
+    ]
     assert totals[-1] == (3, 3)
     late = Run(measure_one, Notebook(), deadline=time.monotonic())
     assert not late(seeds(0), lambda results: seeds(0, 1))
     assert late.missing == seeds(0, 1)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_is_no_longer_wanted_is_not_measured(n_jobs):
+    """Nor waited for: one that takes ten minutes has begun beside the others."""
+
+    def then(results):
+        return seeds(0, 1) if results else seeds(*SLOW * (n_jobs == 2), 0, 1, 2)
+
+    begun = time.monotonic()
+    run = Run(measure_or_wait, Notebook(), n_jobs)
+    assert [one.cell.seed for one in run((), then)] == [0, 1]
+    assert time.monotonic() - begun < 60
+    assert run.planned == seeds(0, 1)
+    assert not run.missing

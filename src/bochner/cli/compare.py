@@ -74,7 +74,8 @@ def compare(
     every_split: Annotated[
         bool,
         typer.Option(
-            "--every-split", help="Also what needs no more than the first split, on all of them."
+            "--every-split",
+            help="Also what is far behind after one or two splits, on all of them.",
         ),
     ] = False,
     measure: MeasureName = "auto",
@@ -174,22 +175,20 @@ def _measure(
         if isinstance(event, Cell):
             progress.begin(_describe(event))
         else:
-            progress.done(n_done, n_cells, _time_left(run, worth_measuring(cells, run.results)))
+            progress.done(n_done, n_cells, _time_left(run))
 
     n_jobs = jobs or min(most_jobs, default_jobs(n_missing, setup.device))
     run = Run(Measurer(setup), notebook, n_jobs, watch, deadline)
-    first = [cell for cell in cells if every_split or cell.seed == 0]
     with progress:
-        run(first, then)
+        run((), then)
     return run
 
 
-def _time_left(run: Run, cells: Sequence[Cell]) -> str:
+def _time_left(run: Run) -> str:
     """How long it will take: cells cost what the same method and width cost before."""
     known = {(one.cell.method, one.cell.width): one.seconds for one in run.results}
     typical = sum(known.values()) / max(1, len(known))
-    missing = [cell for cell in cells if cell not in run.notebook and cell not in run.failures]
-    costs = [known.get((cell.method, cell.width), typical) for cell in missing]
+    costs = [known.get((cell.method, cell.width), typical) for cell in run.missing]
     minutes, seconds = divmod(round(sum(costs) / run.n_jobs), 60)
     return f"about {minutes} min {seconds} s left" if minutes else f"about {seconds} s left"
 
@@ -204,13 +203,12 @@ def _not_measured(run: Run, cells: Sequence[Cell]) -> list[str]:
     behind = {line_of(cell) for cell in set(cells).difference(run.planned)}
     if behind and is_decided(run.results):
         lines.append(
-            "further splits: one line is far ahead of all others on the first (--every-split "
-            "measures them)"
+            "further splits: one line is far ahead of all others (--every-split measures them)"
         )
     elif behind:
         lines.append(
-            f"further splits of {counted(len(behind), 'line')}, far behind on the first or there "
-            "as a reference (--every-split measures them)"
+            f"further splits of {counted(len(behind), 'line')}, far behind or there as a "
+            "reference (--every-split measures them)"
         )
     if run.missing:
         reason = "it was interrupted" if run.interrupted else "the time budget was spent"

@@ -178,11 +178,11 @@ def recommend(
     the best that is not much slower than the fastest. What has no width counts as wider than all,
     but for a linear model, which is the narrowest. What is not ahead of a `guess` by
     :func:`lead_needed` is not recommended, nor is the only method that was measured where not all
-    that was asked for is there (`complete`), nor what needed no second split.
+    that was asked for is there (`complete`), nor what was set aside before the last split.
     `overlap` is the number of test rows per training row.
     """
     lines = len(summaries)
-    everything, summaries = summaries, [s for s in summaries if not s.get("measured_once")]
+    everything, summaries = summaries, [s for s in summaries if not s.get("set_aside")]
     best = max(summaries, key=lambda summary: summary["score"])
     noise = noise_of(best, measure, n_test)[1]
     level = _guess_text(measure, guess)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from bochner.compare.advice import counting_rows, guess_score, recommend, still_rising
 from bochner.compare.guarantees import balanced_error, error_rate
 from bochner.compare.plan import METRIC, Setup, line_name, line_of, plan_cells
-from bochner.compare.race import error_by_rows, is_decided, measured_once
+from bochner.compare.race import error_by_rows, is_decided, set_aside
 from bochner.models.methods import METHODS
 from bochner.models.preparation import preparation_notes
 from bochner.records.cells import Cell, Result
@@ -39,9 +39,16 @@ def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
         key = order.index(cell.method), after_metric, cell.width or 0
         groups.setdefault(key, []).append(result)
     first = [result for result in results if result.cell.seed == 0]
-    raced = len({result.cell.seed for result in results}) > 1 or is_decided(results)
-    once = measured_once(results) if raced else set()
-    return [_summary(setup, groups[key], len(first), once) for key in sorted(groups)]
+    n_splits = len({result.cell.seed for result in results})
+    aside = set_aside(results) if n_splits > 1 or is_decided(results) else {}
+
+    def is_aside(group: Sequence[Result]) -> bool:
+        line = line_of(group[0].cell)  # unless all splits were asked for, or ran ahead
+        return line in aside and len(group) <= max(aside[line], n_splits - 1)
+
+    return [
+        _summary(setup, groups[key], len(first), is_aside(groups[key])) for key in sorted(groups)
+    ]
 
 
 def wider_cells(setup: Setup, results: Sequence[Result]) -> list[Cell]:
@@ -62,7 +69,7 @@ def wider_cells(setup: Setup, results: Sequence[Result]) -> list[Cell]:
 
 
 def _summary(
-    setup: Setup, group: Sequence[Result], n_certified: int, once: Container[Any]
+    setup: Setup, group: Sequence[Result], n_certified: int, is_aside: bool
 ) -> dict[str, Any]:
     cell = group[0].cell
     scores = {str(result.cell.seed): setup.measure.factor * result.score for result in group}
@@ -91,7 +98,7 @@ def _summary(
         "standard_error": None if math.isnan(error) else error,
         "error_over": None if math.isnan(error) else over,
         "seeds": len(group),
-        "measured_once": len(group) == 1 and line_of(cell) in once,
+        "set_aside": is_aside,
         "scores": scores,
         "fit": float(np.mean([result.fit for result in group])),
         "transform": float(np.mean([result.details["transform"] for result in group])),

@@ -121,10 +121,10 @@ class Measurer:
             "chosen": model.settings,
             "n_test": len(split.y_test),
             "guarantee": None,
+            BY_ROW: written(self.setup.measure.by_row(split.y_test, predictions)),
             **_count_errors(self.setup, split.y_test, predictions),
         }
         if cell.seed == 0:
-            details[BY_ROW] = written(self.setup.measure.by_row(split.y_test, predictions))
             details |= self._guarantee(cell, model, split)
             details |= draw_cell(self.setup, cell, model, split)
             if model.metric.fitted is not None:

@@ -1,19 +1,19 @@
-"""Which lines go on to further splits: they are compared row by row on the first one.
+"""Which lines go on to further splits: after each they are compared row by row.
 
-Splits are there to tell lines apart. What is far behind on the first needs no other; and where
-all others are far behind one line, on many test rows, nothing is left to tell.
+Splits are there to tell lines apart. What is far behind needs no other; and where all others are
+far behind one line, on many test rows, nothing is left to tell.
 """
 
 from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bochner.compare.plan import Line, line_of
+from bochner.compare.plan import TEST, Line, line_of
 from bochner.linear.paired import is_clearly_lower
 from bochner.models.methods import METHODS
 from bochner.records.cells import Cell, Result
@@ -21,7 +21,7 @@ from bochner.records.cells import Cell, Result
 BY_ROW = "by row"  # of a cell's details: what each test row contributes to the score
 _FAR = 2.0  # standard errors of the difference: what is dropped by chance was tied at best
 _MOST_ROWS = 4000  # that are written down
-_MANY_ROWS = 1000  # of the first split's test rows: with fewer, fits are cheap and luck is large
+_MANY_ROWS = 1000  # test rows that decide: with fewer, fits are cheap and luck is large
 _LARGEST = float(np.finfo(np.float16).max)
 
 
@@ -51,48 +51,81 @@ def measured_once(results: Sequence[Result]) -> set[Line]:
     measured with the same width: one split tells what they cost, and the kernel is the same.
     Empty unless the best is known.
     """
-    first = _first_split(results)
-    lines = {line_of(one.cell) for one in first}
+    lines = {line_of(one.cell): [one] for one in _first_split(results)}
 
     def is_there_twice(line: Line) -> bool:
         method, *others = line
         return (METHODS[method].counterpart, *others) in lines
 
-    return _far_behind(first) | {line for line in lines if is_there_twice(line)}
+    return {*_far_behind(lines), *filter(is_there_twice, lines)}
+
+
+def set_aside(results: Sequence[Result]) -> dict[Line, int]:
+    """Lines that need no further split, and after how many.
+
+    Those that are :func:`measured_once`, and of the others those that are far behind on all
+    splits so far. Random splits share rows, so that the error of a difference over `J` of them is
+    that over all their rows times the root of :math:`1 + (J - 1) q`, where `q` is the share of
+    the rows that a split tests on.
+    """
+    found = dict.fromkeys(measured_once(results), 1)
+    by_line: dict[Line, dict[int, Result]] = {}
+    for one in results:
+        if BY_ROW in one.details:
+            by_line.setdefault(line_of(one.cell), {})[one.cell.seed] = one
+    for n in range(2, 1 + max(map(len, by_line.values()), default=0)):
+        errors = _FAR * (1 + (n - 1) * TEST) ** 0.5
+        there = {
+            line: [splits[seed] for seed in range(n)]
+            for line, splits in by_line.items()
+            if line not in found and splits.keys() >= set(range(n))
+        }
+        found |= dict.fromkeys(_far_behind(there, errors), n)
+    return found
 
 
 def is_decided(results: Sequence[Result]) -> bool:
-    """Whether all lines are far behind one of them, by many test rows of the first split."""
-    first = _first_split(results)
-    far = _far_behind(first)
-    open_lines = {line_of(one.cell) for one in first} - measured_once(results)
-    many = all(len(read(str(one.details[BY_ROW]))) >= _MANY_ROWS for one in first)
-    return bool(far) and len(open_lines) == 1 and many
+    """Whether all lines but one are set aside, far behind it by many test rows."""
+    first, aside = _first_split(results), set_aside(results)
+    ahead = [one for one in first if line_of(one.cell) not in aside]
+    n_splits = max(aside.values(), default=0)
+    behind = n_splits > 1 or _far_behind({line_of(one.cell): [one] for one in first})
+    if len(ahead) != 1 or not behind:  # references are aside, but not behind
+        return False
+    return n_splits * len(read(str(ahead[0].details[BY_ROW]))) >= _MANY_ROWS
 
 
 def worth_measuring(cells: Sequence[Cell], results: Sequence[Result]) -> list[Cell]:
-    """Cells of the first split, and of the lines that are not :func:`measured_once`.
+    """Cells of lines that are not :func:`set_aside`, and what led to that; one split at a time.
 
-    Of no other split where the first was measured, and :func:`is_decided`.
+    Where all lines are known, and it :func:`is_decided`, no others. Of further splits the
+    costliest come first: no process is left with a long one when there is nothing more to do.
     """
-    once, known = measured_once(results), {line_of(one.cell) for one in _first_split(results)}
-    if known.issuperset(map(line_of, cells)) and is_decided(results):
-        return [cell for cell in cells if cell.seed == 0]
-    return [cell for cell in cells if cell.seed == 0 or line_of(cell) not in once]
+    first, aside = _first_split(results), set_aside(results)
+    seconds = {line_of(one.cell): one.seconds for one in first}
+    most = math.inf
+    if seconds.keys() >= set(map(line_of, cells)) and is_decided(results):
+        most = max(aside.values())
+    wanted = [cell for cell in cells if cell.seed < min(most, aside.get(line_of(cell), most))]
+
+    def turn(cell: Cell) -> tuple[int, float]:
+        return cell.seed, -seconds.get(line_of(cell), 0.0) if cell.seed else 0.0
+
+    return sorted(wanted, key=turn)
 
 
 def _first_split(results: Sequence[Result]) -> list[Result]:
     return [one for one in results if one.cell.seed == 0 and BY_ROW in one.details]
 
 
-def _far_behind(first: Sequence[Result]) -> set[Line]:
-    """Lines that are behind the best of the first split by far more than the noise."""
-    if not first:
-        return set()
-    best = max(first, key=lambda one: one.score)
-    leading = read(str(best.details[BY_ROW]))
+def _far_behind(lines: Mapping[Line, Sequence[Result]], errors: float = _FAR) -> list[Line]:
+    """Lines that are behind the best by far more than the noise, on the same splits."""
+    if not lines:
+        return []
+    best = max(lines, key=lambda line: sum(one.score for one in lines[line]))
 
-    def is_far(one: Result) -> bool:
-        return is_clearly_lower(read(str(one.details[BY_ROW])), leading, errors=_FAR)
+    def rows_of(line: Line) -> NDArray[np.float64]:
+        return np.concatenate([read(str(one.details[BY_ROW])) for one in lines[line]])
 
-    return {line_of(one.cell) for one in first if is_far(one)}
+    leading = rows_of(best)
+    return [line for line in lines if is_clearly_lower(rows_of(line), leading, errors=errors)]

@@ -44,34 +44,26 @@ def default_jobs(n_cells: int, device: str = "cpu") -> int:
     return max(1, min(cpu_count(), _MAX_JOBS, n_cells // _CELLS_PER_JOB))
 
 
-def _no_more() -> Sequence[Cell]:
-    return ()
-
-
-def measure_all(
-    cells: Sequence[Cell],
+def measure_wanted(
+    wanted: Callable[[], Sequence[Cell]],
     measurer: Measurer,
     *,
     n_jobs: int = 1,
     deadline: float | None = None,
-    more: Callable[[], Sequence[Cell]] = _no_more,
 ) -> Generator[Event, None, None]:
-    """Measure cells in order: each is yielded when it is begun, then its result or failure.
+    """Measure cells: each is yielded when it is begun, then its result or failure.
 
-    With several processes each has one thread. After the `deadline`, a time of
-    ``time.monotonic()``, no cell is begun. When all are done, `more` is asked for others, until
-    there are none.
+    Which one is next is decided when there is somebody to measure it: the first of those that are
+    still `wanted`, until there are none. With several processes each has one thread, and what is
+    no longer wanted is given up when nothing else is left to do. After the `deadline`, a time of
+    ``time.monotonic()``, no cell is begun.
     """
     if n_jobs > 1:
-        yield from _measure_in_processes(cells, measurer, n_jobs, deadline, more)
+        yield from _measure_in_processes(wanted, measurer, n_jobs, deadline)
         return
-    while cells:
-        for cell in cells:
-            if _is_past(deadline):
-                return
-            yield cell
-            yield _measured(measurer, cell)
-        cells = more()
+    while (cells := wanted()) and not _is_past(deadline):
+        yield cells[0]
+        yield _measured(measurer, cells[0])
 
 
 @dataclass
@@ -100,8 +92,10 @@ class Run:
 
     Attributes
     ----------
+    asked : list of Cell
+        Those of all calls so far, each once.
     planned : list of Cell
-        All that was asked for so far, each once.
+        These, and what followed from results.
     failures : dict
         From cells that could not be measured to the reason.
     interrupted : bool
@@ -128,41 +122,50 @@ class Run:
     deadline: float | None = None
     commit: str | None = None
     machine: str | None = None
+    asked: list[Cell] = field(default_factory=list)
     planned: list[Cell] = field(default_factory=list)
     failures: dict[Cell, str] = field(default_factory=dict)
     interrupted: bool = False
     n_measured: int = 0
 
     def __call__(self, cells: Iterable[Cell], then: Plan | None = None) -> list[Result]:
-        """Measure cells, and when they are done those that follow from all results so far.
+        """Measure cells, and those that `then` makes of all results so far.
 
-        `then` is asked again after each time, until there is nothing new.
+        It is asked after each result, until nothing that it wants is missing. What it no longer
+        wants is not begun.
         """
         cells = list(cells)
-        self._plan(cells)
-        missing = [cell for cell in dict.fromkeys(cells) if self._is_missing(cell)]
+        self.asked = list(dict.fromkeys([*self.asked, *cells]))
+        known: tuple[int, list[Cell]] = (-1, [])
 
-        def more() -> list[Cell]:
-            while then is not None:
-                n_planned = len(self.planned)
-                found = self._plan(then(self.results))
-                if found or len(self.planned) == n_planned:
-                    return found
-            return []
+        def wanted() -> list[Cell]:
+            nonlocal known
+            n_known = len(self.results) + len(self.failures)
+            if known[0] != n_known:
+                self._plan(then)
+                known = n_known, [cell for cell in self.planned if self._is_missing(cell)]
+            return known[1]
 
-        if not self.interrupted:
+        if not self.interrupted and wanted():
             with self._interruptible():
-                self._measure(missing or more(), more)
-        if then is not None:  # what was not begun is missing
-            self._plan(then(self.results))
+                self._measure(wanted)
+        self._plan(then)  # what was not begun is missing
+        if then is not None:
             return self.results
         return [self.notebook[cell] for cell in cells if cell in self.notebook]
 
-    def _plan(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Take note of cells; those of them that are new, and not on file."""
-        new = [cell for cell in dict.fromkeys(cells) if cell not in self.planned]
-        self.planned += new
-        return [cell for cell in new if self._is_missing(cell)]
+    def _plan(self, then: Plan | None) -> None:
+        """Take note of what is wanted: what was asked for, and what follows from what is there."""
+        n_there = -1
+        while len(there := self._there()) > n_there:  # what is on file may call for more
+            n_there = len(there)
+            self.planned = list(dict.fromkeys([*there, *self.asked]))
+            if then is not None:
+                self.planned = list(dict.fromkeys([*self.planned, *then(self.results)]))
+
+    def _there(self) -> list[Cell]:
+        known = dict.fromkeys([*self.planned, *self.asked])
+        return [cell for cell in known if not self._is_missing(cell)]
 
     @property
     def results(self) -> list[Result]:
@@ -177,11 +180,9 @@ class Run:
     def _is_missing(self, cell: Cell) -> bool:
         return cell not in self.notebook and cell not in self.failures
 
-    def _measure(self, cells: Sequence[Cell], more: Callable[[], Sequence[Cell]]) -> None:
-        n_done, n_jobs = 0, min(self.n_jobs, len(cells))
-        measured = measure_all(
-            cells, self.measurer, n_jobs=n_jobs, deadline=self.deadline, more=more
-        )
+    def _measure(self, wanted: Callable[[], Sequence[Cell]]) -> None:
+        n_done, n_jobs = 0, min(self.n_jobs, len(wanted()))
+        measured = measure_wanted(wanted, self.measurer, n_jobs=n_jobs, deadline=self.deadline)
         with closing(measured) as events:  # processes end before anything else goes on
             for event in events:
                 if self.interrupted:  # the measurement may have been cut short
@@ -192,7 +193,7 @@ class Run:
                     self.notebook.add(replace(event, commit=self.commit, machine=self.machine))
                     self.n_measured += 1
                 n_done += not isinstance(event, Cell)
-                self.watch(event, n_done, n_done + len(self.missing))
+                self.watch(event, n_done, n_done + len(wanted()))
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -233,17 +234,19 @@ def _measured(measurer: Measurer, cell: Cell) -> Result | Failure:
 
 
 def _measure_in_processes(
-    cells: Sequence[Cell],
+    wanted: Callable[[], Sequence[Cell]],
     measurer: Measurer,
     n_jobs: int,
     deadline: float | None,
-    more: Callable[[], Sequence[Cell]],
 ) -> Generator[Event, None, None]:
-    waiting = list(reversed(cells))
     with Processes(partial(_measured, measurer), n_jobs) as processes:
-        while waiting or processes.running:
-            while waiting and processes.n_idle and not _is_past(deadline):
-                cell = waiting.pop()
+        while cells := wanted():
+            running = set(processes.running.values())
+            waiting = (cell for cell in cells if cell not in running)
+            while processes.n_idle and not _is_past(deadline):
+                cell = next(waiting, None)
+                if cell is None:
+                    break
                 processes.begin(cell)
                 yield cell
             if not processes.running:
@@ -252,5 +255,3 @@ def _measure_in_processes(
                 if isinstance(result, ProcessEnded):
                     result = Failure(cell, "its process ended; perhaps memory ran out")
                 yield result
-            if not (waiting or processes.running or _is_past(deadline)):
-                waiting = list(reversed(more()))
