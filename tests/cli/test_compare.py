@@ -352,7 +352,9 @@ def test_the_best_map_is_widened_while_the_time_lasts(compare, tmp_path):
 def test_what_is_far_behind_is_measured_once_unless_asked(compare, tmp_path):
     given = ("wine", "--method", "FourierFeatures", "--widths", "2,60", "--jobs", "1")
     result = compare(*given, "--seeds", "2")
-    assert "further splits of 1 line, far behind or there as a reference" in " ".join(result.stdout.split())
+    assert "further splits of 1 line, far behind or there as a reference" in " ".join(
+        result.stdout.split()
+    )
     found = [(cell["cell"]["width"], cell["cell"]["seed"]) for cell in cells_of(tmp_path / WINE)]
     assert found == [(2, 0), (60, 0), (60, 1)]
     result = compare(*given, "--seeds", "2", "--every-split")

@@ -136,20 +136,21 @@ class Run:
         """
         cells = list(cells)
         self.asked = list(dict.fromkeys([*self.asked, *cells]))
-        known: tuple[int, list[Cell]] = (-1, [])
+        self._plan(then)
+        known = self._n_known, self.missing
 
         def wanted() -> list[Cell]:
             nonlocal known
-            n_known = len(self.results) + len(self.failures)
-            if known[0] != n_known:
-                self._plan(then)
-                known = n_known, [cell for cell in self.planned if self._is_missing(cell)]
+            if known[0] != self._n_known:
+                if then is not None:
+                    self._plan(then)
+                known = self._n_known, self.missing
             return known[1]
 
         if not self.interrupted and wanted():
             with self._interruptible():
                 self._measure(wanted)
-        self._plan(then)  # what was not begun is missing
+        wanted()  # what was not begun is missing
         if then is not None:
             return self.results
         return [self.notebook[cell] for cell in cells if cell in self.notebook]
@@ -176,6 +177,10 @@ class Run:
     def missing(self) -> list[Cell]:
         """What was asked for and neither measured nor failed."""
         return [cell for cell in self.planned if self._is_missing(cell)]
+
+    @property
+    def _n_known(self) -> int:
+        return self.n_measured + len(self.failures)
 
     def _is_missing(self, cell: Cell) -> bool:
         return cell not in self.notebook and cell not in self.failures
