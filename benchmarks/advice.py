@@ -70,8 +70,10 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
     best = max(scores, key=lambda line: float(np.mean(scores[line])))
     apart = [a - b for a, b in zip(scores[recommended], scores[best], strict=True)]
     digits = ".2f" if setup.measure.classes else ".4f"
-    texts = (_text(line, scores[line], digits) for line in (recommended, best))
-    return [*texts, format_mean(*mean_and_error(apart), digits), f"{seconds:.0f}"]
+    n_test = int(fresh[0].details["n_test"])
+    overlap = n_test / (len(table.y) - n_test)  # random splits share rows
+    texts = (_text(line, scores[line], overlap, digits) for line in (recommended, best))
+    return [*texts, format_mean(*mean_and_error(apart, overlap), digits), f"{seconds:.0f}"]
 
 
 def _still_open(results: Sequence[Result]) -> set[Line]:
@@ -83,7 +85,7 @@ def _still_open(results: Sequence[Result]) -> set[Line]:
     return {line for line in lines if line not in aside} | set(behind[:1])
 
 
-def _text(line: Any, scores: list[float], digits: str) -> str:
+def _text(line: Any, scores: list[float], overlap: float, digits: str) -> str:
     method, width, _ = line
     name = method if width is None else f"{method} {width}"
-    return f"{name}: {format_mean(*mean_and_error(scores), digits)}"
+    return f"{name}: {format_mean(*mean_and_error(scores, overlap), digits)}"

@@ -7,6 +7,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+import bochner.records.processes as processes_module
 from bochner.engine.threads import default_threads
 from bochner.records.cells import Cell
 from bochner.records.processes import ProcessEnded, Processes, prepare_processes
@@ -51,6 +54,15 @@ def is_there(pid):
 def all_that_ended(processes):
     while processes.running:
         yield from processes.ended()
+
+
+@pytest.fixture(params=["fork server", "spawn"], autouse=True)
+def platform(request, monkeypatch):
+    """As on Linux, and elsewhere."""
+    if request.param == "spawn":
+        monkeypatch.setattr(processes_module, "_HAS_SERVER", False)
+    elif not processes_module._HAS_SERVER:
+        pytest.skip("this platform has no fork server")
 
 
 def test_processes_have_one_thread_and_the_environment_of_now(monkeypatch, tmp_path):
