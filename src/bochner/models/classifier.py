@@ -65,7 +65,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     loss : {"auto", "squared_error", "squared_hinge"}, default="auto"
         Of the linear model. The squared hinge loss takes several times as long, and is for many
         rows: ``"auto"`` tries it on more than 12500, unless margins are short for so many of them
-        that it would take far longer, and takes it where fewer held-out rows are misclassified.
+        that it would take far longer, and takes it where fewer held-out rows are misclassified;
+        where only a part of the rows is searched, unless clearly more are.
     validation_fraction : float, default=0.2
         Share of the rows that choices are made on; of few rows that of each split.
     time_budget : float or None, default=None
