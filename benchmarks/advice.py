@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.harness import heading, row
 from benchmarks.tables import TABLES
-from bochner.compare.document import make_document
+from bochner.compare.document import make_document, overlap_of
 from bochner.compare.measure import Measurer
 from bochner.compare.plan import Line, Setup, line_of, plan_cells
 from bochner.compare.race import set_aside, worth_measuring
@@ -70,8 +70,7 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
     best = max(scores, key=lambda line: float(np.mean(scores[line])))
     apart = [a - b for a, b in zip(scores[recommended], scores[best], strict=True)]
     digits = ".2f" if setup.measure.classes else ".4f"
-    n_test = int(fresh[0].details["n_test"])
-    overlap = n_test / (len(table.y) - n_test)  # random splits share rows
+    overlap = overlap_of(setup, fresh[0])
     texts = (_text(line, scores[line], overlap, digits) for line in (recommended, best))
     return [*texts, format_mean(*mean_and_error(apart, overlap), digits), f"{seconds:.0f}"]
 

@@ -57,7 +57,7 @@ def wider_cells(setup: Setup, results: Sequence[Result]) -> list[Cell]:
     None where it does not, or where the method cannot have as many.
     """
     n_test = counting_rows(setup, int(results[0].details["n_test"]))
-    overlap = _overlap(setup, results[0])
+    overlap = overlap_of(setup, results[0])
     rising = still_rising(summarise(setup, results), measure_of(setup), n_test, overlap)
     if rising is None:
         return []
@@ -73,7 +73,7 @@ def _summary(
 ) -> dict[str, Any]:
     cell = group[0].cell
     scores = {str(result.cell.seed): setup.measure.factor * result.score for result in group}
-    score, error = mean_and_error(list(scores.values()), _overlap(setup, group[0]))
+    score, error = mean_and_error(list(scores.values()), overlap_of(setup, group[0]))
     first = next((result for result in group if result.cell.seed == 0), None)
     over = "splits"
     if math.isnan(error):
@@ -110,7 +110,7 @@ def _summary(
     }
 
 
-def _overlap(setup: Setup, result: Result) -> float:
+def overlap_of(setup: Setup, result: Result) -> float:
     """Test rows per training row: how far random splits share their rows."""
     n_test = int(result.details["n_test"])
     return n_test / max(len(setup.table.y) - n_test, 1)
@@ -196,7 +196,7 @@ def make_document(
             n_test,
             guess_score(setup),
             complete=not interrupted,
-            overlap=_overlap(setup, results[0]),
+            overlap=overlap_of(setup, results[0]),
         ),
         "left_out": list(left_out),
         "interrupted": interrupted,
