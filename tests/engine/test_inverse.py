@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from bochner.engine.inverse import inverse
+from bochner.engine.inverse import inverse, inverse_or_none
 from tests.places import PLACES, on_host
 
 
@@ -34,6 +34,22 @@ class TestInverse:
         there = put(H)
         inverse(there)(put(np.ones((4, 1))))
         np.testing.assert_array_equal(on_host(there), root @ root.T + np.eye(4))
+
+    @pytest.mark.parametrize("solver", [inverse, inverse_or_none])
+    def test_with_a_ridge(self, solver, put, rng):
+        root = rng.normal(size=(6, 3))
+        H, B = root @ root.T, rng.normal(size=(6, 2))
+        expected = np.linalg.solve(H + 0.5 * np.eye(6), B)
+        np.testing.assert_allclose(on_host(solver(put(H), 0.5)(put(B))), expected, atol=1e-9)
+        # of NumPy's only one triangle counts
+        upper = np.triu(H) + np.tril(np.full((6, 6), np.nan), -1)
+        np.testing.assert_allclose(solver(upper, 0.5, overwrite=True)(B), expected, atol=1e-9)
+
+    @pytest.mark.parametrize("place", ["numpy", "torch"])  # other arrays do not say
+    def test_none_of_what_is_not_positive_definite(self, place):
+        H = PLACES[place](np.diag([1.0, -1.0]))
+        assert inverse_or_none(H) is None
+        assert inverse_or_none(H, 2.0) is not None
 
     def test_numpy_says_so_if_it_is_not_positive_definite(self):
         with pytest.raises(LinAlgError):

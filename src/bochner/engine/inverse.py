@@ -16,14 +16,14 @@ from bochner.engine.threads import single_threaded_blas
 _LARGE = 3000  # rows from which several threads are worth waiting for
 
 
-def inverse(H: Any) -> Callable[[Any], Any]:
-    r"""The function :math:`B \mapsto H^{-1} B` for a positive definite `H`.
+def inverse(H: Any, ridge: float = 0.0, *, overwrite: bool = False) -> Callable[[Any], Any]:
+    r"""The function :math:`B \mapsto (H + \lambda I)^{-1} B` where that is positive definite.
 
-    The host never waits for a device. In NumPy an `H` that is not positive definite raises
-    LinAlgError; elsewhere the result is undefined.
+    With `overwrite` a NumPy `H` is of no use afterwards. The host never waits for a device. In
+    NumPy what is not positive definite raises LinAlgError; elsewhere the result is undefined.
     """
     if is_host(H):
-        lower = cholesky(H)
+        lower = cholesky(H, ridge, overwrite=overwrite)
 
         def on_host(B: Any) -> Any:
             return solve_triangular(lower, solve_triangular(lower, B), transposed=True)
@@ -32,24 +32,26 @@ def inverse(H: Any) -> Callable[[Any], Any]:
     if is_torch(H):
         import torch
 
-        factor = cholesky(H)
+        factor = cholesky(H, ridge)
         if factor.ndim == 2:
             return lambda B: torch.cholesky_solve(B, factor)
         # One after the other: what solves several at once cannot be recorded.
         return lambda B: torch.stack(list(map(torch.cholesky_solve, B, factor)))
-    xp = namespace(H)
-    return lambda B: xp.linalg.solve(H, B)
+    xp, A = namespace(H), with_ridge(H, ridge)
+    return lambda B: xp.linalg.solve(A, B)
 
 
-def inverse_or_none(H: Any) -> Callable[[Any], Any] | None:
+def inverse_or_none(
+    H: Any, ridge: float = 0.0, *, overwrite: bool = False
+) -> Callable[[Any], Any] | None:
     """:func:`inverse`, or None of a matrix that is not positive definite: the host waits."""
     if is_torch(H):
         import torch
 
-        factor, failed = torch.linalg.cholesky_ex(H)
+        factor, failed = torch.linalg.cholesky_ex(with_ridge(H, ridge))
         return None if bool(failed) else lambda B: torch.cholesky_solve(B, factor)
     try:
-        return inverse(H)
+        return inverse(H, ridge, overwrite=overwrite)
     except LinAlgError:
         return None
 
@@ -57,8 +59,9 @@ def inverse_or_none(H: Any) -> Callable[[Any], Any] | None:
 def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
     r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none.
 
-    With `overwrite` a NumPy `H` is of no use afterwards. On a device there is one factor for each
-    of several `ridge`, of shape (p, 1, 1), and of several matrices, of shape (..., 1, D, D).
+    In NumPy only what is on and above the diagonal of `H` counts, and with `overwrite` it is of no
+    use afterwards. On a device there is one factor for each of several `ridge`, of shape
+    (p, 1, 1), and of several matrices, of shape (..., 1, D, D).
     """
     if is_host(H):
         # at most one copy: the transpose is factorised in its place
@@ -66,14 +69,19 @@ def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
         A.flat[:: len(A) + 1] += ridge
         with _threads(A):
             return lapack.cholesky(A)
-    bare = isinstance(ridge, float) and ridge == 0
-    A = H if bare else H + ridge * identity(H.shape[-1], H, H.dtype)
+    A = with_ridge(H, ridge)
     if is_torch(H):
         import torch
 
         # cholesky itself would wait for the device to say whether it succeeded
         return torch.linalg.cholesky_ex(A).L
     return namespace(A).linalg.cholesky(A)
+
+
+def with_ridge(H: Any, ridge: Any) -> Any:
+    r""":math:`H + \lambda I`; `H` itself without a ridge."""
+    bare = isinstance(ridge, float) and ridge == 0
+    return H if bare else H + ridge * identity(H.shape[-1], H, H.dtype)
 
 
 def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:

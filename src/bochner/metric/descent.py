@@ -26,13 +26,12 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from bochner.engine.inverse import inverse_or_none
-from bochner.engine.pairs.distances import Distances
+from bochner.engine.pairs.slopes import Within, residuals_and_slopes
 from bochner.engine.places import (
     by_rows,
     cast,
     convert,
     dense,
-    identity,
     namespace,
     single_dtype,
     to_numpy,
@@ -78,19 +77,17 @@ def error_and_slopes(
     """
     weights = convert(np.exp(point.weights), fitted.X)
     A, B = fitted.X * weights, held.X * weights
-    own, across = Distances(A, A, n_threads), Distances(B, A, n_threads)
-    alpha, eye = float(np.exp(point.penalty)) * A.shape[0], identity(A.shape[0], A, A.dtype)
-    solve = inverse_or_none(own.kernel_rows(kernel) + alpha * eye)
+    own, alpha = Within(A, kernel, n_threads), float(np.exp(point.penalty)) * A.shape[0]
+    solve = inverse_or_none(own.values(), alpha, overwrite=True)
     if solve is None:
         return np.inf, np.zeros(len(point.weights) + 1)
     mean = fitted.columns.mean(axis=0)
     a = solve(convert(fitted.columns - mean, A))
-    K = across.kernel_rows(kernel)
     # what targets have in common is taken away in float64
     targets = held.columns - mean
-    e = K @ a - convert(targets, A)
-    b = solve(K.T @ e)
-    by_column = to_numpy(across.axis_slopes(kernel, e, a) - own.axis_slopes(kernel, b, a))
+    e, back, slopes = residuals_and_slopes(B, A, kernel, a, convert(targets, A), n_threads)
+    b = solve(back)
+    by_column = to_numpy(slopes - own.slopes(b, a))
     xp, wide = namespace(A), wide_dtype(A)
     by_penalty = -alpha * float(xp.sum(cast(a, wide) * cast(b, wide)))
     whole = float(np.sum(targets**2)) or 1.0

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from bochner.engine.pairs.compiled import axes_tile, radial_tile, squares_tile
+from bochner.engine.pairs.compiled import (
+    absolute_products,
+    axes_tile,
+    radial_tile,
+    slope_tile,
+    squares_tile,
+    sums_tile,
+)
 
 # Of the exponential itself; the argument's own rounding comes on top.
 RELATIVE = {np.float64: 4e-16, np.float32: 2e-7}
@@ -55,3 +62,30 @@ def test_products_over_the_axes(dtype, inner):
     t = np.abs(X[:, :, None] - Z.astype(np.float64))
     expected = np.exp(-0.5 * t - 0.25 * any(inner) * t**2) / (1 + inner[0] * t + inner[1] * t**2)
     np.testing.assert_allclose(out, expected.prod(axis=1), rtol=20 * RELATIVE[dtype])
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 9])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_absolute_differences_of_many_landmarks(dtype, d):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(5, d)).astype(dtype), rng.normal(size=(d, 2100)).astype(dtype)
+    apart = np.abs(X[:, :, None].astype(np.float64) - Z)
+    sums = np.empty((5, 2100), dtype)
+    sums_tile(X, Z, sums)
+    np.testing.assert_allclose(sums, apart.sum(axis=1), rtol=20 * RELATIVE[dtype])
+    products, found = rng.normal(size=(5, 2100)).astype(dtype), np.ones(d)
+    absolute_products(products, X, Z, found)
+    expected = 1 + np.einsum("ij,icj->c", products, apart)
+    atol = 1000 * RELATIVE[dtype] * np.abs(apart).sum() / 2100
+    np.testing.assert_allclose(found, expected, atol=atol)
+
+
+@pytest.mark.parametrize("numbers", [(-0.5, 0, 0, 0, -1, 0), (0, 0.3, 0, 0.1, 0, -0.5)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_slopes_with_and_without_roots(dtype, numbers):
+    squares = np.random.default_rng(0).exponential(size=(3, 33)).astype(dtype)
+    products = np.full_like(squares, 2)
+    slope_tile(products, squares, *map(dtype, numbers))
+    t, (p, q, r, s, c, e) = np.sqrt(squares.astype(np.float64)), numbers
+    expected = 2 * (p / t + q + r * t + s * t**2) * np.exp(c * t + e * t**2)
+    np.testing.assert_allclose(products, expected, rtol=20 * RELATIVE[dtype])

@@ -51,6 +51,7 @@ _LOG2_E_32 = _F32(1.4426950408889634)
 _BIAS_64, _BITS_64 = np.int64(1023), np.int64(52)
 _BIAS_32, _BITS_32 = np.int32(127), np.int32(23)
 _ONE_32, _ZERO_32 = _F32(1), _F32(0)
+_LANDMARKS = 1024  # columns of these are near a core, while all rows of a tile pass by
 
 
 def _exp(x):
@@ -161,41 +162,37 @@ def _add_axis(exponent, factor, x, z, inner_1, inner_2, outer_1, outer_2):
         factor[j] *= inner_1 * t + inner_2 * t * t + (x * 0 + 1)
 
 
-@compiled(fastmath=_FAST, inline="never")
-def _add_absolute(exponent, x, z, outer_1):
-    for j in range(exponent.shape[0]):
-        exponent[j] += outer_1 * np.abs(x - z[j])
-
-
 @compiled(fastmath={"contract", "nsz"}, inline="never")
 def _finish_axes(exponent, factor, out):
     for j in range(exponent.shape[0]):
         out[j] = _exp(exponent[j]) / factor[j]
 
 
+# Four columns at a time: a row of results is read and written once for them. Factors of another
+# type would make double precision of single.
 @compiled(fastmath=_FAST, inline="never")
-def _add_four(out, x, z, outer_1):
-    for j in range(out.shape[0]):
-        one = np.abs(x[0] - z[0, j]) + np.abs(x[1] - z[1, j])
-        two = np.abs(x[2] - z[2, j]) + np.abs(x[3] - z[3, j])
-        out[j] += outer_1 * (one + two)
-
-
-@compiled()
-def _add_sums(out, x, Z, outer_1):
+def _add_absolute(out, x, Z):
     whole = x.shape[0] - x.shape[0] % 4
     for c in range(0, whole, 4):
-        _add_four(out, x[c : c + 4], Z[c : c + 4], outer_1)
+        x_0, x_1, x_2, x_3 = x[c], x[c + 1], x[c + 2], x[c + 3]
+        for j in range(out.shape[0]):
+            one = np.abs(x_0 - Z[c, j]) + np.abs(x_1 - Z[c + 1, j])
+            two = np.abs(x_2 - Z[c + 2, j]) + np.abs(x_3 - Z[c + 3, j])
+            out[j] += one + two
     for c in range(whole, x.shape[0]):
-        _add_absolute(out, x[c], Z[c], outer_1)
+        for j in range(out.shape[0]):
+            out[j] += np.abs(x[c] - Z[c, j])
 
 
 @compiled()
 def sums_tile(X, Z, out):
     """Sums of absolute differences between rows, `Z` of shape (d, m)."""
-    for i in range(X.shape[0]):
-        out[i, :] = 0
-        _add_sums(out[i], X[i], Z, X[i, 0] * 0 + 1)
+    for first in range(0, Z.shape[1], _LANDMARKS):
+        last = min(first + _LANDMARKS, Z.shape[1])
+        some = Z[:, first:last].copy()
+        for i in range(X.shape[0]):
+            out[i, first:last] = 0
+            _add_absolute(out[i, first:last], X[i], some)
 
 
 @compiled(fastmath=_FAST, inline="never")
@@ -210,44 +207,39 @@ def _slope_row(row, squares, cusp, first, second, third, outer_1, outer_2):
         row[j] *= slope * _exp(outer_1 * t + outer_2 * square)
 
 
+@compiled(fastmath=_FAST, inline="never")
+def _smooth_slope_row(row, squares, first, third, outer_2):
+    for j in range(row.shape[0]):
+        row[j] *= (first + third * squares[j]) * _exp(outer_2 * squares[j])
+
+
 @compiled()
 def slope_tile(products, squares, cusp, first, second, third, outer_1, outer_2):
     """Products times ``(p / t + q + r t + s t^2) exp(c t + e t^2)``, in place."""
     for i in range(products.shape[0]):
-        _slope_row(products[i], squares[i], cusp, first, second, third, outer_1, outer_2)
-
-
-# Four columns at a time: a row of results is read and written once for them.
-@compiled(fastmath=True, inline="never")
-def _absolute_products(row, x, z):
-    first = second = third = fourth = x[0] * 0
-    for j in range(row.shape[0]):
-        first += row[j] * np.abs(x[0] - z[0, j])
-        second += row[j] * np.abs(x[1] - z[1, j])
-        third += row[j] * np.abs(x[2] - z[2, j])
-        fourth += row[j] * np.abs(x[3] - z[3, j])
-    return first, second, third, fourth
+        if cusp == 0 and second == 0 and outer_1 == 0:
+            _smooth_slope_row(products[i], squares[i], first, third, outer_2)
+        else:
+            _slope_row(products[i], squares[i], cusp, first, second, third, outer_1, outer_2)
 
 
 @compiled(fastmath=True, inline="never")
-def _absolute_product(row, x, z):
-    total = x * 0
-    for j in range(row.shape[0]):
-        total += row[j] * np.abs(x - z[j])
-    return total
+def _add_products(row, x, Z, out):
+    for c in range(x.shape[0]):
+        total = row.dtype.type(0)
+        for j in range(row.shape[0]):
+            total += row[j] * np.abs(x[c] - Z[c, j])
+        out[c] += total
 
 
 @compiled()
 def absolute_products(products, X, Z, out):
     """``sum_ij products[i, j] |x_ic - z_cj|`` for every column, `Z` of shape (d, m)."""
-    whole = X.shape[1] - X.shape[1] % 4
-    for i in range(X.shape[0]):
-        for c in range(0, whole, 4):
-            found = _absolute_products(products[i], X[i, c : c + 4], Z[c : c + 4])
-            for k in range(4):
-                out[c + k] += found[k]
-        for c in range(whole, X.shape[1]):
-            out[c] += _absolute_product(products[i], X[i, c], Z[c])
+    for first in range(0, Z.shape[1], _LANDMARKS):
+        last = min(first + _LANDMARKS, Z.shape[1])
+        some = Z[:, first:last].copy()
+        for i in range(X.shape[0]):
+            _add_products(products[i, first:last], X[i], some, out)
 
 
 @compiled()
@@ -256,13 +248,14 @@ def axes_tile(X, Z, inner_1, inner_2, outer_1, outer_2, exponent, factor, out):
 
     `Z` is of shape (d, m), the others are by rows; `exponent` and `factor` have room for a row.
     """
-    plain = inner_1 == 0 and inner_2 == 0 and outer_2 == 0
+    if inner_1 == 0 and inner_2 == 0 and outer_2 == 0:
+        sums_tile(X, Z, out)
+        for i in range(X.shape[0]):
+            _gaussian_row(out[i], outer_1)
+        return
     for i in range(X.shape[0]):
         exponent[:] = 0
         factor[:] = 1
-        if plain:
-            _add_sums(exponent, X[i], Z, outer_1)
-        else:
-            for c in range(X.shape[1]):
-                _add_axis(exponent, factor, X[i, c], Z[c], inner_1, inner_2, outer_1, outer_2)
+        for c in range(X.shape[1]):
+            _add_axis(exponent, factor, X[i, c], Z[c], inner_1, inner_2, outer_1, outer_2)
         _finish_axes(exponent, factor, out[i])

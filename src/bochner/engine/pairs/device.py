@@ -108,7 +108,7 @@ def _values(kernel: Any, X: Any, Z: Any) -> Any:
     return radial
 
 
-def distances_between(X: Any, Z: Any, form: Form, n_threads: int | None) -> Any:
+def distances_between(X: Any, Z: Any, form: Form, n_threads: int | None = None) -> Any:
     """What a form is a function of: squared distances, or sums of absolute differences."""
     xp, wide = namespace(X), wide_dtype(X)
     if form.radial:
@@ -121,17 +121,15 @@ def distances_between(X: Any, Z: Any, form: Form, n_threads: int | None) -> Any:
     return sums
 
 
-def turned_into_values(distances: Any, form: Form, n_threads: int | None) -> Any:
+def turned_into_values(distances: Any, form: Form, n_threads: int | None = None) -> Any:
     """Kernel values, from what the form is a function of."""
     if form.radial:
         return _of_squares(form, distances + 0)
     return namespace(distances).exp(form.outer[0] * distances)
 
 
-def axis_slopes(
-    X: Any, Z: Any, distances: Any, form: Form, left: Any, right: Any, n_threads: int | None
-) -> Any:
-    """See :meth:`bochner.engine.pairs.distances.Distances.axis_slopes`."""
+def axis_slopes(X: Any, Z: Any, distances: Any, form: Form, left: Any, right: Any) -> Any:
+    """Slopes along the columns, see :mod:`bochner.engine.pairs.slopes`."""
     xp, products = namespace(X), cast(left, X.dtype) @ cast(right, X.dtype).T
     if form.radial:
         (cusp, first, second, third), (c, e) = form.slope, form.outer

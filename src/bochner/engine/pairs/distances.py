@@ -1,4 +1,4 @@
-"""Distances between rows, computed once for kernels of every bandwidth, and for their slopes."""
+"""Distances between rows, computed once for kernels of every bandwidth."""
 
 from __future__ import annotations
 
@@ -48,32 +48,6 @@ class Distances:
         if form is None or not (form.is_of_one_distance and holds):
             return kernel_rows(self.X, self.Z, kernel, n_threads=self.n_threads)
         return self._place.turned_into_values(self._distances(form), form, self.n_threads)
-
-    def axis_slopes(self, kernel: Any, left: Any, right: Any) -> Any:
-        r"""How a weighted sum of the kernel's values changes with the logarithms of weights of
-        the columns,
-
-        .. math:: \sum_{ij} \langle l_i, r_j \rangle\,
-            \frac{\partial}{\partial \log s_c} k(s \circ x_i, s \circ z_j)
-            \quad\text{at } s = 1 .
-
-        Parameters
-        ----------
-        kernel : kernel object
-            A function of one distance.
-        left, right : arrays of shape (n, k) and (m, k)
-            For rows and landmarks.
-
-        Returns
-        -------
-        array of shape (d,)
-            One number for each column.
-        """
-        form = form_of(kernel)
-        if form is None or not form.is_of_one_distance:
-            raise ValueError(f"{kernel!r} is no function of one distance between rows.")
-        pairs = self.X, self.Z, self._distances(form), form
-        return self._place.axis_slopes(*pairs, left, right, self.n_threads)
 
     def _distances(self, form: Form) -> Any:
         with self._lock:

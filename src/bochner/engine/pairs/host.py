@@ -20,7 +20,7 @@ from scipy import sparse
 from bochner.engine.pairs.forms import Form, form_of
 from bochner.engine.places import by_rows, dense, float_dtype
 from bochner.engine.rowwise import row_slices
-from bochner.engine.threads import Scratch, default_threads, for_each, ordered_map
+from bochner.engine.threads import Scratch, for_each
 from bochner.engine.uncompiled import pair_loops
 
 Array = NDArray[Any]
@@ -34,6 +34,7 @@ _DENSE_ROWS = 2**18  # numbers of sparse rows that are made dense at once
 NEAR = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
 
 Fill = Callable[[slice, Array], None]
+FillFrom = Callable[..., None]  # with the landmarks from one on, the first unless it is said
 
 
 def kernel_rows(
@@ -51,7 +52,7 @@ def kernel_rows(
     fill = _calls(kernel, X, Z) if form is None else _fill(form, X, Z, dtype, scratch)
     if normalization is None:
         result = np.empty((n, m), dtype)
-        for_each(lambda rows: fill(rows, result[rows]), _tiles(n, m, dtype, 0), n_threads)
+        for_each(lambda rows: fill(rows, result[rows]), tiles(n, m, dtype), n_threads)
         return result
     R = np.ascontiguousarray(normalization, dtype)
     blocks = _column_blocks(R)
@@ -63,67 +64,46 @@ def kernel_rows(
         for columns, stop in blocks:
             np.matmul(tile[:, :stop], R[:stop, columns], out=result[rows, columns])
 
-    for_each(work, _tiles(n, m, dtype, R.shape[1]), n_threads)
+    for_each(work, tiles(n, m, dtype, R.shape[1]), n_threads)
     return result
 
 
 def distances_between(X: Array, Z: Array, form: Form, n_threads: int | None) -> Array:
     """What a form is a function of: squared distances, or sums of absolute differences."""
-    scratch, dtype = Scratch(), X.dtype
-    fill = (_dense_squares if form.radial else _dense_sums)(X, Z, dtype, scratch)
+    fill, dtype = distances_of(X, Z, form, Scratch()), X.dtype
     result = np.empty((len(X), len(Z)), dtype)
-    for_each(lambda rows: fill(rows, result[rows]), _tiles(len(X), len(Z), dtype, 0), n_threads)
+    for_each(lambda rows: fill(rows, result[rows]), tiles(len(X), len(Z), dtype), n_threads)
     return result
+
+
+def distances_of(X: Array, Z: Array, form: Form, scratch: Scratch) -> FillFrom:
+    """What writes the distances of some rows to a tile."""
+    return (_dense_squares if form.radial else _dense_sums)(X, Z, X.dtype, scratch)
 
 
 def turned_into_values(distances: Array, form: Form, n_threads: int | None) -> Array:
     """Kernel values, from what the form is a function of."""
-    # an exponential of sums is what the Gaussian kernel is of squares
-    numbers = (*form.inner, *form.outer) if form.radial else (0, 0, 0, form.outer[0])
-    dtype, loops = distances.dtype, pair_loops()
-    arguments, result = [dtype.type(c) for c in (1, *numbers)], np.empty_like(distances)
+    loops, result = pair_loops(), np.empty_like(distances)
+    numbers = value_numbers(form, distances.dtype)
 
     def work(rows: slice) -> None:
         result[rows] = distances[rows]
-        loops.radial_tile(result[rows], *arguments)
+        loops.radial_tile(result[rows], *numbers)
 
     n, m = distances.shape
-    for_each(work, _tiles(n, m, dtype, 0), n_threads)
+    for_each(work, tiles(n, m, distances.dtype), n_threads)
     return result
 
 
-def axis_slopes(
-    X: Array, Z: Array, distances: Array, form: Form, left: Array, right: Array, n_threads: Any
-) -> NDArray[np.float64]:
-    """See :meth:`bochner.engine.pairs.distances.Distances.axis_slopes`."""
-    dtype, (n, m) = X.dtype, distances.shape
-    center = Z.mean(axis=0)
-    points, turned = Z - center, np.ascontiguousarray(right.T, dtype)
-    by_axis, squares = np.ascontiguousarray(points.T), points**2
-    cusp, *others = form.slope if form.radial else (0.0, form.outer[0], 0.0, 0.0)
-    outer = form.outer if form.radial else (0.0, form.outer[0])  # of sums as of squares
-    numbers = [dtype.type(c) for c in (cusp, *others, *outer)]
-
-    def work(rows: slice) -> NDArray[np.float64]:
-        from bochner.engine.pairs import compiled
-
-        block = np.ascontiguousarray(X[rows] - center, dtype)
-        tile = left[rows].astype(dtype, copy=False) @ turned
-        compiled.slope_tile(tile, distances[rows], *numbers)
-        if not form.radial:
-            total = np.zeros(X.shape[1])
-            compiled.absolute_products(tile, block, by_axis, total)
-            return total
-        mixed = np.einsum("ic,ic->c", block, tile @ points, dtype=np.float64)
-        own = tile.sum(axis=1) @ block**2 + tile.sum(axis=0) @ squares
-        return 2 * (own - 2 * mixed)
-
-    tiles = _tiles(n, m, dtype, 0)
-    threads = n_threads or default_threads()
-    return np.sum(list(ordered_map(work, tiles, threads)), axis=0, dtype=np.float64)
+def value_numbers(form: Form, dtype: np.dtype[Any]) -> list[Any]:
+    """What turns distances into values, in the loops."""
+    # an exponential of sums is what the Gaussian kernel is of squares
+    numbers = (*form.inner, *form.outer) if form.radial else (0, 0, 0, form.outer[0])
+    return [dtype.type(c) for c in (1, *numbers)]
 
 
-def _tiles(n: int, m: int, dtype: np.dtype[Any], columns: int) -> list[slice]:
+def tiles(n: int, m: int, dtype: np.dtype[Any], columns: int = 0) -> list[slice]:
+    """Rows whose values one thread has at a time; many for `columns` of a normalization."""
     size = _TILE if columns >= _NARROW else _SMALL_TILE
     height = min(max(size // (max(1, m) * dtype.itemsize), 16), 4096, math.ceil(n / 8))
     return row_slices(n, max(height, 16))
@@ -166,7 +146,7 @@ def _fill(form: Form, X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) ->
     return fill
 
 
-def _dense_squares(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
+def _dense_squares(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> FillFrom:
     Z = np.asarray(dense(Z), np.float64)
     center = Z.mean(axis=0)
     points = np.ascontiguousarray(Z - center, dtype)
@@ -174,25 +154,25 @@ def _dense_squares(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> 
     factor, near = np.ascontiguousarray(-2 * points.T), dtype.type(NEAR[dtype])
     loops = pair_loops()
 
-    def squares(rows: slice, out: Array) -> None:
+    def squares(rows: slice, out: Array, first: int = 0) -> None:
         block = np.ascontiguousarray(X[rows] - center, dtype)
-        length = _squared_lengths(block)
+        length, some = _squared_lengths(block), lengths[first:]
         flags = scratch.array("flags", (len(block),), np.dtype(np.bool_))
-        np.matmul(block, factor, out=out)
-        loops.squares_tile(out, length, lengths, near, flags)
+        np.matmul(block, factor[:, first:], out=out)
+        loops.squares_tile(out, length, some, near, flags)
         if flags.any():
-            loops.exact_squares(out, length, lengths, near, flags, block, points)
+            loops.exact_squares(out, length, some, near, flags, block, points[first:])
 
     return squares
 
 
-def _dense_sums(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
+def _dense_sums(X: Array, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> FillFrom:
     points = np.ascontiguousarray(Z.T, dtype)
 
-    def sums(rows: slice, out: Array) -> None:
+    def sums(rows: slice, out: Array, first: int = 0) -> None:
         from bochner.engine.pairs.compiled import sums_tile
 
-        sums_tile(by_rows(X[rows]), points, out)
+        sums_tile(by_rows(X[rows]), np.ascontiguousarray(points[:, first:]), out)
 
     return sums
 
