@@ -134,7 +134,7 @@ class TestSinglePrecision:
 
     @pytest.fixture(autouse=True)
     def rows_are_many(self, monkeypatch):
-        monkeypatch.setattr("bochner.linear.kernel_ridge._SINGLE_ROWS", 100)
+        monkeypatch.setattr("bochner.linear.kernel_ridge.SINGLE_ROWS", 100)
 
     @staticmethod
     def error(kernel, X, found, expected):

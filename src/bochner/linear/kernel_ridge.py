@@ -41,7 +41,7 @@ from bochner.engine.places import (
 from bochner.linear.growing import ExtendedFactor, GrowingFactor
 from bochner.linear.normal_equations import NormalEquations, Solution, factor_ridge
 
-_SINGLE_ROWS = 500  # fewer are no work in float64
+SINGLE_ROWS = 500  # fewer are no work in float64
 # Parts of the mean of the diagonal. Pivots are too small for float32 if the root mean square of
 # their inverses is larger than the inverse of the first. Predictions that pass were wrong by up to
 # 3 hundredths of the residuals, a thousandth of the squared error, on three tables with four
@@ -94,7 +94,7 @@ class KernelEquations:
 
     def settled(self, alpha: float, *, last: bool = False) -> FactorisedKernel:
         """The kernel matrix with one penalty; nothing is left for another one with `last`."""
-        if self.n_features >= _SINGLE_ROWS and alpha > self.drowned:
+        if self.n_features >= SINGLE_ROWS and alpha > self.drowned:
             with suppress(LinAlgError):
                 found = self._settled(alpha, single=True, last=last)
                 if found.will_do:
@@ -105,11 +105,11 @@ class KernelEquations:
     def _settled(self, alpha: float, *, single: bool, last: bool) -> FactorisedKernel:
         if self._kept is None or self._kept[0] != single:
             self._kept = None  # before there is another
-            self._kept = single, CentredKernel.of(self._kernel(single))
+            self._kept = single, CentredKernel.of(self._kernel(single), self.weights)
         kernel = self._kept[1]
         if last:  # the factor takes its place
             self._kept = None
-        return kernel.settled(alpha, self.targets, self.weights, overwrite=last, checked=single)
+        return kernel.settled(alpha, self.targets, overwrite=last, checked=single)
 
 
 class Means(NamedTuple):
@@ -147,30 +147,31 @@ class Means(NamedTuple):
 
 @dataclass(frozen=True)
 class CentredKernel:
-    """Values of the kernel of centred features between rows."""
+    """Values of the kernel of centred features between rows, times the roots of their weights."""
 
     values: Any
     means: Means
+    roots: Any
 
     @classmethod
-    def of(cls, kernel: Any) -> CentredKernel:
+    def of(cls, kernel: Any, weights: Any = None) -> CentredKernel:
         """Those of a kernel matrix, in its place."""
-        means = Means.of(kernel)
-        return cls(means.taken_from(kernel), means)
+        means, roots = Means.of(kernel), _roots(weights, kernel)
+        kernel = means.taken_from(kernel)
+        if weights is not None:
+            narrow = cast(roots, kernel.dtype)
+            kernel *= narrow
+            kernel *= narrow.T
+        return cls(kernel, means, roots)
 
     def settled(
-        self, alpha: float, targets: Any, weights: Any, *, overwrite: bool, checked: bool
+        self, alpha: float, targets: Any, *, overwrite: bool, checked: bool
     ) -> FactorisedKernel:
         """The equations of a penalty.
 
         Where rounding drowns it: a LinAlgError if they are `checked`, otherwise a larger one.
         """
-        K, roots = self.values, _roots(weights, self.values)
-        xp = namespace(K)
-        if weights is not None:
-            narrow = cast(roots, K.dtype)
-            K, overwrite = narrow * K * narrow.T, True
-        small = None
+        K, xp, small = self.values, namespace(self.values), None
         if checked:
             size = float(xp.mean(xp.linalg.diagonal(K)))
             small, shift = _SMALL_PIVOT * size, max(alpha, _LEAST_PENALTY * size)
@@ -179,7 +180,7 @@ class CentredKernel:
             epsilon = machine_epsilon(K.dtype, xp)
             shift, factor = factor_ridge(K, alpha, epsilon, overwrite=overwrite)
         targets = convert(targets, K, wide_dtype(K))
-        return FactorisedKernel(alpha, shift, factor, targets, roots, small, self.means)
+        return FactorisedKernel(alpha, shift, factor, targets, self.roots, small, self.means)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from bochner.engine.places import cast, is_host, to_numpy, wide_dtype
 from bochner.engine.rowwise import concat_rows
 from bochner.linear.kernel_ridge import (
+    SINGLE_ROWS,
     FactorisedKernel,
     KernelEquations,
     RidgeEquations,
@@ -37,6 +38,7 @@ _METRIC = 384  # frequencies of the metric's regressions: most of the time is th
 _METRIC_ROWS = 5000  # of many that tell directions
 _RELEVANCE_ROWS = 1000
 _PAIRS = {True: 2**26, False: 2**29}  # of numbers that a step compares: by columns, or by products
+_FAR = 100.0  # times its spread: a column that is farther from 0 would lose digits in float32
 _LEAST_START = 1e-2  # of the largest weight: a column that seems to be useless has its chance
 
 
@@ -142,9 +144,11 @@ class Fold:
         )
         return Fold(both, held, self.task, self.seed, self.n_jobs)
 
-    def candidate(self, setting: Setting, n_rows: int) -> Candidate:
-        """The map of a setting and the first rows."""
+    def candidate(self, setting: Setting, n_rows: int, *, rough: bool = False) -> Candidate:
+        """The map of a setting and the first rows; `rough` features are only to be judged."""
         space = self.space_of(setting)
+        if rough and setting.width is not None:
+            space = self._rough(space, setting.scaling)
         X, columns, y = space.X[:n_rows, :], self.rows.columns[:n_rows], self.rows.y[:n_rows]
         weights = None if self.rows.weights is None else self.rows.weights[:n_rows]
         unfitted = self.new_map(setting, len(columns))
@@ -239,7 +243,7 @@ class Fold:
 
     def learn_metric(self, scaling: Scaling, mode: Mode) -> GradientMetric | None:
         """The metric of scaled rows, in all modes that are worth it; None of too few rows."""
-        X = self.space(scaling).X
+        X = self._rough(self.space(scaling), scaling).X
         if X.shape[0] < FEWEST_METRIC_ROWS:
             return None
         metric = GradientMetric(
@@ -255,7 +259,7 @@ class Fold:
 
     def learn_relevance(self, scaling: Scaling, family: Family) -> bool:
         """Weights of scaled columns for the kernel of a family; False of too few rows."""
-        X = self.space(scaling).X
+        X = self._rough(self.space(scaling), scaling).X
         if X.shape[0] < FEWEST_METRIC_ROWS:
             return False
         start = None
@@ -277,13 +281,12 @@ class Fold:
 
     def learn_as(self, other: Fold, scaling: Scaling) -> None:
         """The metrics of these rows, with the settings that those of others have found."""
-        y = one_target(self.rows.y)
+        X, y = self._rough(self.space(scaling), scaling).X, one_target(self.rows.y)
         if scaling in other._metrics:
-            X = self.space(scaling).X
             self._metrics[scaling] = other._metrics[scaling].refit(X, y)
         for key, metric in other._relevance.items():
             if key[0] == scaling:
-                self._relevance[key] = clone(metric).fit(self.space(scaling).X, y)
+                self._relevance[key] = clone(metric).fit(X, y)
 
     def importances(self, setting: Setting) -> Any:
         """Of the columns, by the weights of a setting or the metric that was learned first."""
@@ -303,6 +306,12 @@ class Fold:
     def space_of(self, setting: Setting) -> Space:
         """The rows as the map of a setting sees them."""
         return self.space(setting.scaling, setting.metric, setting.family.kernel)
+
+    def _rough(self, space: Space, scaling: Scaling) -> Space:
+        """Rows to choose, or to learn a metric, with: in float32 where that is enough."""
+        scaler = self._scalers[scaling]
+        is_near = scaling != "none" or (np.abs(scaler.center_) <= _FAR * scaler.scale_).all()
+        return space.single if is_near and space.X.shape[0] >= SINGLE_ROWS else space
 
     def space(self, scaling: Scaling, metric: str | None = None, kernel: str = "") -> Space:
         """The rows after a scaling and a metric; weights of columns are for one kernel."""

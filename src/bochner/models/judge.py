@@ -126,7 +126,8 @@ class Judge:
         choices = PENALTIES if penalties is None else penalties
         if self.penalty is not None:
             choices = (start,)
-        candidates = [fold.candidate(setting, n_rows) for fold in self.folds]
+        rough = setting.width not in self.kept_widths
+        candidates = [fold.candidate(setting, n_rows, rough=rough) for fold in self.folds]
         found: dict[float, Tried] = {}
         last = len(choices) == 1
 
@@ -151,7 +152,7 @@ class Judge:
         best = found[search_by_slope(choices, start, judge, _LEAST_GAIN)]
         tried = replace(in_float32(best, found), seconds=time.perf_counter() - begun)
         self._found[key] = tried
-        if setting.width in self.kept_widths and n_rows == self.n_rows and len(candidates) == 1:
+        if not rough and n_rows == self.n_rows and len(candidates) == 1:
             self._keep(tried, candidates[0])
         return self.noted(tried)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import RLock
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bochner.engine.pairs.distances import Distances
+from bochner.engine.places import single_rows
 from bochner.fourier.bandwidth import median_distance
 from bochner.linear.paired import is_clearly_lower
 from bochner.metric.matrices import DIAGONAL
@@ -57,6 +59,11 @@ class Space:
     _distances: dict[str, float] = field(default_factory=dict)
     _pairs: dict[tuple[int, bool, bool], Distances] = field(default_factory=dict)
     _lock: Any = field(default_factory=RLock)  # what several threads need is computed once
+
+    @cached_property
+    def single(self) -> Space:
+        """The same in float32 where the rows are dense and on the host: half of the work."""
+        return Space(single_rows(self.X), single_rows(self.held_X))
 
     def distance(self, name: str) -> float:
         """The median distance of a name between rows."""
