@@ -35,7 +35,7 @@ __all__ = [
     "RelevanceMetric",
 ]
 
-# Where they are, in this order.
+# The modules that define them, in the same order.
 _MODULES = (
     "bochner.images.network",
     "bochner.fourier.features",

@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; say what to install where its packages are missing."""
+    """Run the command line; if its packages are missing, say what to install."""
     try:
         from bochner.cli.app import app
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What all feature maps share: how they look at their input, and what they tell scikit-learn."""
+"""Base classes of the feature maps: input checks, and what they tell scikit-learn."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from bochner.weights import repeated_rows
 
 
 class CheckedRows(BaseEstimator):
-    """Base of what looks at rows: dense, sparse, on a device, or on a cluster."""
+    """Base class of estimators that take rows: dense, sparse, on a device, or on a cluster."""
 
-    _learned: ClassVar[str] = "n_features_in_"  # what an estimator has when it is fitted
+    _learned: ClassVar[str] = "n_features_in_"  # attribute that a fitted estimator has
     n_jobs: int | None
 
     def __sklearn_tags__(self) -> Any:
@@ -52,11 +52,12 @@ class CheckedRows(BaseEstimator):
     def _validate_rows(self, X: Any, *, reset: bool) -> Any:
         """Check `X` where it is, and return it in the floating dtype of the results.
 
-        The border: behind it rows are float32 or float64, by the table of
+        This is the border of the package: behind it, rows are float32 or float64, by the table of
         :mod:`bochner.engine.places`, dense or CSR, and finite. NumPy arrays, tables and sparse
         matrices go through scikit-learn's own checks. Arrays on a device and dask arrays are
         checked for the same mistakes in place; the finiteness of a dask array is checked block
-        by block when it is computed. A fit begins here: until it has ended the map is not fitted.
+        by block when it is computed. A fit begins here: until it has ended, the map counts as not
+        fitted.
         """
         if reset:
             self.__dict__.pop(self._learned, None)
@@ -75,9 +76,9 @@ class CheckedRows(BaseEstimator):
         return X
 
     def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
-        """How large entries of rows may be, in `fit` (`reset`) or later.
+        """Return how large entries of rows may be, in `fit` (`reset`) or later.
 
-        By default so that sums of their squares do not overflow in float64.
+        By default, sums of their squares must not overflow in float64.
         """
         return largest_squared(np.float64)
 
@@ -101,12 +102,12 @@ class CheckedRows(BaseEstimator):
         return X
 
     def _n_threads(self) -> int | None:
-        """`n_jobs` as the engine takes it: None is what BLAS may use."""
+        """Return `n_jobs` as the engine takes it: None is what BLAS may use."""
         return None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows):
-    """Base of the feature maps."""
+    """Base class of the feature maps."""
 
     memory_budget: Any
 
@@ -126,11 +127,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows)
         Returns
         -------
         array of shape (n, n_features_out)
-            Of the same kind as `X`, where `X` is, and in its floating dtype (float32 for
-            float16, float64 for integers); lazy when `X` is a dask array. Where `X` is a PyTorch
-            tensor that asks for gradients the features have them, or it is an error that says why
-            not: a kernel of your own, :class:`MercerFeatures` with ``density="marginals"`` and
-            networks are computed by code that PyTorch cannot follow.
+            Features, of the same kind as `X`, where `X` is, and in its floating dtype (float32 for
+            float16, float64 for integers); lazy if `X` is a dask array. If `X` is a PyTorch tensor
+            that requires gradients, the features have them, or an error says why not: a kernel of
+            your own, :class:`MercerFeatures` with ``density="marginals"`` and networks are
+            computed by code that PyTorch cannot follow.
         """
         check_is_fitted(self)
         container = _get_output_config("transform", self)["dense"]
@@ -145,16 +146,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CheckedRows)
         return features
 
     def _features(self, X: Any) -> Any:
-        """The features of rows that have been checked."""
+        """Return the features of rows that have been checked."""
         raise NotImplementedError
 
     def _engine_options(self) -> dict[str, Any]:
-        """`n_jobs` and `memory_budget` as the engine takes them."""
+        """Return `n_jobs` and `memory_budget` as the engine takes them."""
         return {"n_threads": self._n_threads(), "memory_budget": self.memory_budget}
 
 
 class SupervisedFeatureMap(FeatureMap):
-    """Base of the feature maps that learn from labels."""
+    """Base class of the feature maps that learn from labels."""
 
     target: TargetKind
     random_state: Any
@@ -167,14 +168,14 @@ class SupervisedFeatureMap(FeatureMap):
     def _validate_labelled(
         self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True
     ) -> tuple[Any, NDArray[Any], Target]:
-        """Rows as often as they count, one label for each, and what kind of labels these are."""
+        """Return the rows, repeated by weight, their labels, and the kind of these labels."""
         X = with_known_lengths(self._validate_rows(X, reset=reset))
         y = check_labels(y, X.shape[0])
         X, y = repeated_rows(X, y, sample_weight, self._weights_seed())
         return X, y, Target.of(y, self.target)
 
     def _weights_seed(self) -> RandomState:
-        """For weights that are not whole; what `random_state` gives later is as without them."""
+        """Return a copy of `random_state` for fractional weights; the original is not advanced."""
         return deepcopy(check_random_state(self.random_state))
 
 
@@ -186,7 +187,7 @@ def subtask_done(context: Any, estimator: Any, name: str) -> bool | None:
 
 
 def without_gradients(feature_map: Any) -> ValueError:
-    """The error for rows whose gradients would be lost."""
+    """Return the error for rows whose gradients would be lost."""
     return ValueError(
         f"X asks for gradients, which this {type(feature_map).__name__} cannot give: its features "
         "are computed by code that PyTorch does not follow. Use X.detach()."
@@ -194,7 +195,7 @@ def without_gradients(feature_map: Any) -> ValueError:
 
 
 def n_pairs(n_components: int, otherwise: str = "") -> int:
-    """The number of frequencies of a map of cosines and sines; `otherwise` ends the error."""
+    """Return the number of frequencies of cosine and sine maps; `otherwise` ends the error."""
     if n_components % 2:
         raise ValueError(
             f"n_components must be even, got {n_components}: each frequency gives a cosine and a "
@@ -204,7 +205,7 @@ def n_pairs(n_components: int, otherwise: str = "") -> int:
 
 
 def _about_text(error: ValueError) -> ValueError:
-    """What scikit-learn says of text, in terms of `X` and without NumPy's names of types."""
+    """Reword scikit-learn's error about text in terms of `X`, without NumPy's type names."""
     said, _, found = str(error).partition("could not convert string to float: ")
     if said or not found:
         return error

@@ -6,10 +6,10 @@ By Bochner's theorem a continuous kernel :math:`k(x, y) = \kappa(x - y)` with
 .. math:: k(x, y) = \mathbb{E}_{w \sim p} \cos \langle w, x - y \rangle,
 
 over a probability density `p`, the Fourier transform of :math:`\kappa`. A kernel here is an object
-that can be called (the exact kernel) and can draw from its `p`.
+that can be called (the exact kernel) and can draw frequencies from its `p`.
 
 A kernel of your own is a class with the two methods of :class:`SpectralKernel`. Further methods
-and attributes say what else it can do, and are asked for where they are needed:
+and attributes declare what else it can do, and are looked up where they are needed:
 
 ======================================  ======================================================
 method or attribute                     what it allows
@@ -19,13 +19,13 @@ method or attribute                     what it allows
 ``gaussian = True``, ``width``          closed forms that hold for ``exp(-width |x - y|^2)``
 ``product = True``, ``log_profile(t)``  Mercer features by columns: the kernel is the product
                                         over the axes of ``exp(log_profile(x_j - y_j))``
-``over_axes()``                         the same, for a kernel that is not a product: another
-                                        kernel that is
+``over_axes()``                         the same, for a kernel that is not a product: it returns
+                                        another kernel that is
 ``isotropic = True``, ``profile``       a program (ONNX) that computes the kernel; ``product``
                                         and ``profile`` allow it as well
 ======================================  ======================================================
 
-To be taken by its name, a kernel is a subclass of :class:`StandardKernel` and an entry of
+A kernel that can be selected by name is a subclass of :class:`StandardKernel` with an entry in
 :data:`KERNELS`.
 """
 
@@ -60,10 +60,10 @@ Float = NDArray[np.float64]
 
 @runtime_checkable
 class SpectralKernel(Protocol):
-    """What every kernel must be able to do."""
+    """Protocol that every kernel must implement."""
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
-        """The exact kernel between the rows of `X` and of `Y` (of `X` itself when None)."""
+        """Return the exact kernel between the rows of `X` and of `Y` (`X` itself if None)."""
 
     def sample(self, n: int, d: int, random_state: RandomState) -> Float:
         """Draw `n` independent frequencies in `d` dimensions, shape ``(n, d)``."""
@@ -71,16 +71,16 @@ class SpectralKernel(Protocol):
 
 @dataclass(frozen=True)
 class Profile:
-    r"""A kernel of a distance in closed form: :math:`\log \kappa(t) = m \log p(t) - q(t)`.
+    r"""Closed form of a kernel of distance: :math:`\log \kappa(t) = m \log p(t) - q(t)`.
 
     Parameters
     ----------
     multiple : float
-        `m`.
+        The factor `m`.
     inner : tuple of two floats
-        `p` is ``1 + inner[0] t + inner[1] t^2``.
+        Coefficients of the polynomial `p`, ``1 + inner[0] t + inner[1] t^2``.
     outer : tuple of two floats
-        `q` is ``outer[0] t + outer[1] t^2``.
+        Coefficients of the polynomial `q`, ``outer[0] t + outer[1] t^2``.
 
     Examples
     --------
@@ -94,32 +94,31 @@ class Profile:
     outer: tuple[float, float]
 
     def __call__(self, t: Any) -> Any:
-        """The logarithm at distances `t`."""
+        """Return the logarithm of the kernel at distances `t`."""
         return self.multiple * np.log1p(_polynomial(self.inner, t)) - _polynomial(self.outer, t)
 
 
 def _polynomial(coefficients: tuple[float, float], t: Any) -> Any:
-    """``a t + b t^2``; infinite distances do not meet the coefficients that are zero."""
+    """Return ``a t + b t^2``; zero coefficients are skipped, for distances that are infinite."""
     terms = (c * t**power for power, c in enumerate(coefficients, 1) if c)
     return sum(terms, start=np.zeros_like(t))
 
 
 @dataclass(frozen=True, kw_only=True)
 class StandardKernel:
-    """What the kernels of this module share: a `gamma` that may be left to the data.
+    """Base class of the kernels of this module, whose `gamma` may be left to the data.
 
     Parameters
     ----------
     gamma : float, optional
-        Inverse squared length scale (an inverse length for the Laplacian and the exponential
-        kernel). A kernel made without
-        one takes the ``gamma`` of the feature map it is given to; it cannot be called or sampled
-        before it has a number.
+        Inverse squared length scale (inverse length for the Laplacian and the exponential kernel).
+        A kernel created without one takes the ``gamma`` of the feature map it is passed to; it
+        cannot be called or sampled until `gamma` is a number.
     """
 
     gamma: float | None = None
 
-    metric: ClassVar[str] = "euclidean"  # the distance that gamma belongs to, for "median"
+    metric: ClassVar[str] = "euclidean"  # the distance that gamma refers to, for "median"
     # What the kernel can do, see the table above.
     gaussian: ClassVar[bool] = False
     product: ClassVar[bool] = False
@@ -127,11 +126,11 @@ class StandardKernel:
 
     @property
     def profile(self) -> Profile | None:
-        """The kernel of one distance in closed form, where there is one."""
+        """Closed form of the kernel as a function of one distance; None where there is none."""
         return None
 
     def log_profile(self, differences: ArrayLike) -> Any:
-        r"""Logarithm of the kernel along one axis, :math:`\log \kappa(x_j - y_j)`.
+        r"""Return the logarithm of the kernel along one axis, :math:`\log \kappa(x_j - y_j)`.
 
         Examples
         --------
@@ -144,7 +143,10 @@ class StandardKernel:
         return self.profile(np.abs(np.asarray(differences, dtype=np.float64)))
 
     def over_axes(self) -> StandardKernel:
-        """A product over the axes of kernels like this one along an axis: itself if it is one."""
+        """Return the product over the axes of one-dimensional kernels that equal this one there.
+
+        A kernel that is a product already returns itself.
+        """
         return self
 
     def with_gamma(self, gamma: float) -> Self:
@@ -152,7 +154,7 @@ class StandardKernel:
 
     @property
     def width(self) -> float:
-        """`gamma` as a number that can be used."""
+        """The value of `gamma`, checked to be a positive finite number."""
         if self.gamma is None:
             raise ValueError(
                 f"{type(self).__name__} has no gamma yet: give it one, as in "
@@ -163,23 +165,25 @@ class StandardKernel:
         return float(self.gamma)
 
     def uniforms(self, d: int) -> int:
-        """How many uniform numbers make one frequency, for quasi-random sampling."""
+        """Return how many uniform numbers make one frequency, for quasi-random sampling."""
         return d
 
     @staticmethod
     def gamma_for_distance(distance: float) -> float:
-        """The gamma whose length scale is `distance`; Gaussian: ``exp(-|x-y|^2 / (2 l^2))``."""
+        """Return the gamma of length scale `distance`; Gaussian: ``exp(-|x-y|^2 / (2 l^2))``."""
         return 0.5 / distance**2
 
     @staticmethod
     def gamma_for_variance(n_features: int, variance: float) -> float:
-        """The rule ``"scale"``."""
+        """Return the gamma of the rule ``"scale"``."""
         return 1.0 / (n_features * variance)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(StandardKernel):
-    r""":math:`\exp(-\gamma \|x - y\|_2^2)`; frequencies from :math:`N(0, 2 \gamma I)`.
+    r"""Gaussian kernel, :math:`\exp(-\gamma \|x - y\|_2^2)`.
+
+    Its frequencies follow :math:`N(0, 2 \gamma I)`.
 
     Examples
     --------
@@ -205,7 +209,7 @@ class Gaussian(StandardKernel):
         return np.sqrt(2 * self.width) * random_state.standard_normal((n, d))
 
     def sample_norms(self, n: int, d: int, random_state: RandomState) -> Float:
-        """Lengths of `n` independent frequencies, for orthogonal sampling."""
+        """Draw the lengths of `n` independent frequencies, for orthogonal sampling."""
         return np.sqrt(2 * self.width * random_state.chisquare(d, n))
 
     def from_uniforms(self, U: Float) -> Float:
@@ -215,7 +219,9 @@ class Gaussian(StandardKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class Laplacian(StandardKernel):
-    r""":math:`\exp(-\gamma \|x - y\|_1)`; each coordinate Cauchy with scale :math:`\gamma`.
+    r"""Laplacian kernel, :math:`\exp(-\gamma \|x - y\|_1)`.
+
+    Each coordinate of its frequencies is Cauchy with scale :math:`\gamma`.
 
     Examples
     --------
@@ -253,8 +259,9 @@ class Laplacian(StandardKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class Cauchy(StandardKernel):
-    r""":math:`\prod_j 1 / (1 + \gamma (x_j - y_j)^2)`; each coordinate Laplace, scale
-    :math:`\sqrt\gamma`.
+    r"""Cauchy kernel, :math:`\prod_j 1 / (1 + \gamma (x_j - y_j)^2)`.
+
+    Each coordinate of its frequencies is Laplace with scale :math:`\sqrt\gamma`.
 
     Examples
     --------
@@ -286,19 +293,20 @@ class Cauchy(StandardKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class Matern(StandardKernel):
-    r"""The Matern kernel in :math:`r = \sqrt{2 \gamma} \|x - y\|_2`, so that
-    :math:`\nu \to \infty` gives :class:`Gaussian`; frequencies are Student t with
-    :math:`2 \nu` degrees of freedom and scale :math:`\sqrt{2 \gamma}`.
+    r"""Matern kernel of the scaled distance :math:`r = \sqrt{2 \gamma} \|x - y\|_2`.
 
     .. math:: k = \frac{2^{1 - \nu}}{\Gamma(\nu)} \bigl(\sqrt{2 \nu}\, r\bigr)^\nu
                   K_\nu\bigl(\sqrt{2 \nu}\, r\bigr)
+
+    The limit :math:`\nu \to \infty` is :class:`Gaussian`. Frequencies are multivariate Student t
+    with :math:`2 \nu` degrees of freedom and scale :math:`\sqrt{2 \gamma}`.
 
     Parameters
     ----------
     nu : float, default=1.5
         Smoothness, at most 100.
     gamma : float, optional
-        The inverse squared length.
+        Inverse squared length scale.
 
     Examples
     --------
@@ -320,7 +328,7 @@ class Matern(StandardKernel):
 
     @property
     def profile(self) -> Profile | None:
-        """In closed form for a `nu` of 0.5, 1.5 and 2.5."""
+        """Closed form of the kernel for a `nu` of 0.5, 1.5 or 2.5; None otherwise."""
         c = float(np.sqrt(4 * self.nu * self.width))
         inner = {0.5: (0.0, 0.0), 1.5: (c, 0.0), 2.5: (c, c**2 / 3)}.get(self.nu)
         return None if inner is None else Profile(float(self.nu > 0.5), inner, (c, 0.0))
@@ -361,10 +369,10 @@ class Matern(StandardKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class ProductMatern(StandardKernel):
-    r"""The product over the axes of one-dimensional :class:`Matern` kernels.
+    r"""Product over the axes of one-dimensional :class:`Matern` kernels.
 
-    The isotropic kernel of that name is not a product in more than one dimension. Each
-    coordinate of a frequency is Student t on its own.
+    The isotropic Matern kernel is not a product in more than one dimension. The coordinates of a
+    frequency are independent Student t.
 
     Parameters
     ----------
@@ -383,7 +391,7 @@ class ProductMatern(StandardKernel):
     product: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        Matern(nu=self.nu)  # which says what it may be
+        Matern(nu=self.nu)  # checks nu
 
     @property
     def _factor(self) -> Matern:
@@ -409,11 +417,12 @@ class ProductMatern(StandardKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class Exponential(StandardKernel):
-    r""":math:`\exp(-\gamma \|x - y\|_2)`, the roughest of the Matern kernels
-    (:math:`\nu = 1/2`); frequencies are multivariate Cauchy with scale :math:`\gamma`.
+    r"""Exponential kernel, :math:`\exp(-\gamma \|x - y\|_2)`.
 
-    Frequencies so long that thousands of them are far from the kernel: its features are better
-    made from landmarks, see :class:`bochner.NystroemFeatures`.
+    The Matern kernel with :math:`\nu = 1/2`, the roughest in closed form. Its frequencies are
+    multivariate Cauchy with scale :math:`\gamma`, and so long that even thousands of them
+    approximate the kernel poorly: its features are better made from landmarks, see
+    :class:`bochner.NystroemFeatures`.
 
     Examples
     --------
@@ -461,7 +470,7 @@ class Exponential(StandardKernel):
         return self._matern.from_uniforms(U)
 
 
-#: Kernels by name. A new one is a class and an entry here.
+#: Kernels by name. A new kernel is a class and an entry here.
 KERNELS: dict[str, type[StandardKernel]] = {
     "gaussian": Gaussian,
     "rbf": Gaussian,
@@ -473,7 +482,7 @@ KERNELS: dict[str, type[StandardKernel]] = {
 
 
 def kernel_object(kernel: Any) -> SpectralKernel:
-    """The kernel of a name, perhaps without a `gamma`, or a kernel object as it is.
+    """Return the kernel of a name, perhaps without a `gamma`, or a kernel object unchanged.
 
     Examples
     --------
@@ -497,9 +506,9 @@ def _dense_pair(X: Any, Y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _log_bessel(nu: float, t: Float) -> Float:
-    """Logarithm of ``2^(1 - nu) / Gamma(nu) t^nu K_nu(t)``, the Matern kernel."""
+    """Return the logarithm of the Matern kernel, ``2^(1 - nu) / Gamma(nu) t^nu K_nu(t)``."""
     bessel = special.kve(nu, t)
-    # Where K_nu overflows t is so small (below 0.1) that two terms of the series are exact to
+    # Where K_nu overflows, t is so small (below 0.1) that two terms of the series are exact to
     # rounding; where nu <= 1 that only happens at t = 0.
     series = -(t**2) / (4 * (nu - 1)) if nu > 1 else np.zeros_like(t)
     with np.errstate(divide="ignore", invalid="ignore"):

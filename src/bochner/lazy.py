@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are used: who needs one does not wait for all."""
+"""Names of a package that are imported on first use, so that importing the package is fast."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 def lazy_names(
     namespace: MutableMapping[str, Any], modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions ``__getattr__`` and ``__dir__`` of a package.
+    """Return the functions ``__getattr__`` and ``__dir__`` of a package.
 
     Parameters
     ----------
     namespace : dict
         ``globals()`` of the package.
     modules : mapping
-        From each public name to the module that it is in. Modules of the package are found by
-        their names, too.
+        Mapping from each public name to the module that defines it. Modules of the package are
+        found by their names, too.
 
     Examples
     --------

@@ -4,7 +4,7 @@ Every supervised map compares a kernel with a similarity of the labels,
 
     lambda_ij = sum_k s_k A_ik A_jk   in [-1, 1],
 
-so that all it needs of the labels is the columns ``A`` and the signs ``s``:
+so that all it needs from the labels are the columns ``A`` and the signs ``s``:
 
 =============  ==================================  ==================  =======================
 target         columns A                           signs s             lambda_ij
@@ -12,14 +12,15 @@ target         columns A                           signs s             lambda_ij
 two classes    y = +-1                             1                   y_i y_j
 many classes   one column per class, and ones      2, ..., 2, -1       1 if equal, else -1
 regression     (y - mean) / max |y - mean|         1                   product of the two
-several        the same of each of K columns       1/K, ..., 1/K       mean of their products
+several        the same for each of K columns      1/K, ..., 1/K       mean of their products
 =============  ==================================  ==================  =======================
 
-For classes its mean over all pairs is ``2 sum_c pi_c^2 - 1`` with shares ``pi_c``: far from 0 with
-many or unequal classes, where the sum over all rows then outweighs what tells the classes apart.
-The centred similarity has one column ``[y = c] - pi_c`` per class, all with the sign ``1 / |C|_F``
-for their covariance ``C = diag(pi) - pi pi^T``: mean 0, the one above for two equal classes, and
-sums over labels that know nothing spread alike for any number and shares of classes.
+For classes, the mean of lambda over all pairs is ``2 sum_c pi_c^2 - 1`` with shares ``pi_c``: far
+from 0 with many or unequal classes, where the sum over all rows then outweighs what tells the
+classes apart. The centred similarity has one column ``[y = c] - pi_c`` per class, all with the
+sign ``1 / |C|_F`` for their covariance ``C = diag(pi) - pi pi^T``. Its mean is 0, it equals the
+similarity above for two equal classes, and its sums over uninformative labels have the same spread
+for any number and shares of classes.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Target:
-    """What kind of labels there are; `classes` is None for regression, of one or more columns."""
+    """Kind of the labels; `classes` is None for regression on one or more columns."""
 
     classes: NDArray[Any] | None
     n_columns: int = 1
 
     @classmethod
     def of(cls, y: Any, kind: TargetKind = "auto") -> Target:
-        """Recognise the target, as scikit-learn does; `kind` overrules it."""
+        """Recognise the target as scikit-learn does, unless `kind` overrules it."""
         y = np.asarray(y)
-        with np.errstate(invalid="ignore"):  # it tries integers, which huge numbers are not
+        with np.errstate(invalid="ignore"):  # it casts to integers, which huge numbers overflow
             recognised = type_of_target(y, input_name="y")
         continuous = recognised.startswith("continuous")
         if kind == "regression" or (kind == "auto" and continuous):
@@ -82,7 +83,7 @@ class Target:
         return self.n_columns + 1 if self.classes is None else len(self.classes)
 
     def indices(self, y: Any) -> NDArray[np.intp]:
-        """Positions of the labels in `classes`."""
+        """Return the positions of the labels in `classes`."""
         assert self.classes is not None
         index = np.searchsorted(self.classes, y)
         index = np.minimum(index, len(self.classes) - 1)
@@ -92,7 +93,7 @@ class Target:
         return index
 
     def raw_columns(self, y: Any) -> Float:
-        """Columns that need no knowledge of other rows, from which ``A`` follows linearly.
+        """Return columns that need no knowledge of other rows and give ``A`` linearly.
 
         Two classes: +-1. Many classes: one column per class. Regression: y and ones, because the
         mean and the largest deviation are known only when all rows have been seen.
@@ -106,18 +107,18 @@ class Target:
         return columns
 
     def sum_columns(self, y: Any) -> Float:
-        """Raw columns that the centred similarity follows from too: one per class, also of two."""
+        """Return raw columns for the centred similarity as well: one per class, even for two."""
         if self.classes is None:
             return self.raw_columns(y)
         columns: Float = np.eye(len(self.classes))[self.indices(y)]
         return columns
 
     def columns_to_predict(self, y: Any) -> Float:
-        """Signs for two classes, one column per class for more, scaled numbers otherwise."""
+        """Return signs for two classes, one column per class for more, or scaled numbers."""
         return self.columns_and_signs(y)[0] if self.classes is None else self.raw_columns(y)
 
     def columns_and_signs(self, y: Any, *, centred: bool = False) -> tuple[Float, Float]:
-        """``A`` and ``s`` of the table above, for all rows at once."""
+        """Return ``A`` and ``s`` of the table above, for all rows at once."""
         if self.classes is None:
             columns = _scaled(as_columns(y))
             return columns, np.full(columns.shape[1], 1 / columns.shape[1])
@@ -134,10 +135,10 @@ class Target:
         return np.hstack([columns, ones]), np.r_[np.full(columns.shape[1], 2.0), -1.0]
 
     def similarities(self, labels: Any, y: Any) -> list[tuple[NDArray[np.intp], Float, Float]]:
-        """``lambda(labels_l, y_j)`` as a few products: positions of labels, factors, a column.
+        """Return ``lambda(labels_l, y_j)`` as a few products: label positions, factors, a column.
 
-        ``lambda(labels[p], y) = factor[p] * column``, added up over the entries: one for two
-        classes, one for each column of numbers, one per class for many classes.
+        ``lambda(labels[p], y) = factor[p] * column``, summed over the entries: one for two
+        classes, one per column of numbers, one per class for many classes.
         """
         if self.classes is None:
             scaled = _scaled(np.concatenate([as_columns(y), as_columns(labels)]), len(y))
@@ -154,7 +155,7 @@ class Target:
 
 
 def as_columns(y: Any) -> Float:
-    """Numbers of shape (n,) or (n, K) as (n, K)."""
+    """Return numbers of shape (n,) or (n, K) with shape (n, K)."""
     numbers = np.asarray(y, np.float64)
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
@@ -170,19 +171,19 @@ def _check_numbers(y: Any) -> None:
 
 
 def spread_of(shares: Float) -> float:
-    """``|diag(pi) - pi pi^T|_F``, of the covariance of the columns of classes."""
+    """Return ``|diag(pi) - pi pi^T|_F``, the norm of the covariance of the columns of classes."""
     squares = shares @ shares
     return float(np.sqrt(squares - 2 * np.sum(shares**3) + squares**2))
 
 
 def unit_of(numbers: Float) -> Float:
-    """A power of two as large as the largest of each column: sums of its multiples are finite."""
+    """Return the power of two below the largest entry of each column, to divide by before sums."""
     exponents = np.frexp(np.abs(numbers).max(axis=0))[1] - 1
     return np.asarray(np.ldexp(1.0, np.maximum(exponents, -1022)))
 
 
 def _scaled(numbers: Float, n_rows: int | None = None) -> Float:
-    """Columns less the mean of their first `n_rows`, the largest entry of each made 1."""
+    """Centre columns by the mean of their first `n_rows`, and scale the largest entry to 1."""
     numbers = numbers / unit_of(numbers)
     centred = numbers - numbers[:n_rows].mean(axis=0)
     largest = np.abs(centred).max(axis=0)
@@ -193,7 +194,7 @@ def _scaled(numbers: Float, n_rows: int | None = None) -> Float:
 
 
 def check_labels(y: Any, n_rows: float) -> NDArray[Any]:
-    """Labels on the host, one per row, or several columns of numbers."""
+    """Return the labels on the host, one per row, or several columns of numbers."""
     if is_dask(y):
         y = y.compute()
     if y is None:

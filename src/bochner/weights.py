@@ -14,15 +14,15 @@ from bochner.engine.summaries import keep_rows
 
 Float = NDArray[np.float64]
 
-_COPIES = (10_000, 200_000)  # that rows become at most: ten for each, within these limits
+_COPIES = (10_000, 200_000)  # limits of the most copies in all, which is ten per row
 
 
 def rows_with_weight(
     X: Any, y: NDArray[Any], sample_weight: Any, *, least: int = 1
 ) -> tuple[Any, Any, Any]:
-    """Rows, labels and weights without the rows of weight 0, for what adds up weighted rows.
+    """Return rows, labels and weights without the rows of weight 0, for sums of weighted rows.
 
-    `least` rows must be left.
+    At least `least` rows must be left.
     """
     if sample_weight is None:
         return X, y, None
@@ -41,7 +41,7 @@ def rows_with_weight(
 def repeated_rows(
     X: Any, y: NDArray[Any], sample_weight: Any, random_state: RandomState
 ) -> tuple[Any, NDArray[Any]]:
-    """Rows and labels, each as often as its weight says, for what looks at rows one by one."""
+    """Return rows and labels, each repeated as its weight says, for use without weights."""
     if sample_weight is None:
         return X, y
     index = copies(_checked(y, sample_weight), y, random_state)
@@ -51,12 +51,12 @@ def repeated_rows(
 
 
 def copies(weights: Float, y: NDArray[Any], random_state: RandomState) -> NDArray[np.intp]:
-    """Positions of rows in increasing order, each as often as its weight says.
+    """Return positions of rows in increasing order, each as often as its weight says.
 
-    What a weight has beyond a whole number is the chance of one more copy, drawn so that all parts
-    of `y` get their share (systematic sampling). There are at most ten times as many copies as
-    rows, but 10000 of few rows, and of many rows no more than 200000 or the number of rows:
-    weights that sum to more are shares of so many.
+    The fractional part of a weight is the probability of one more copy, drawn so that all parts of
+    `y` get their share (systematic sampling). The number of copies is limited to ten times the
+    number of rows, but to no less than 10000, and to no more than 200000 or the number of rows if
+    that is larger: weights that sum to more are scaled down to this limit.
 
     Examples
     --------

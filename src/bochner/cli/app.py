@@ -1,4 +1,4 @@
-"""The program, put together from its commands."""
+"""The program, assembled from its commands."""
 
 from __future__ import annotations
 

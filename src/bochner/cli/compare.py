@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from bochner.records.run import Event, Run
 
 MAX_ROWS = 20_000
-_IMPORTED = ("bochner.compare.measure", "numba")  # by processes, while this one reads the data
+_IMPORTED = ("bochner.compare.measure", "numba")  # by workers, while this process reads the data
 
 
 def compare(
@@ -108,10 +108,10 @@ def compare(
 ) -> None:
     """Compare kernels on your data: quality, cost, and what is guaranteed.
 
-    Every method at every width is measured on random splits. Gamma, the strength of a posterior
-    and C are chosen on held-out training rows. With --metric all are measured without and with a
-    learned metric. Finished cells are kept on file: stopped and
-    started again, the command goes on where it was.
+    Every method is measured at every width on random splits. Gamma, the strength of a posterior
+    and C are chosen on held-out training rows. With --metric, methods are measured both without
+    and with a learned metric. Finished cells are kept on file: stopped and started again, the
+    command continues where it was.
     """
     started = time.monotonic()
     if device == "cpu" and jobs != 1 and (os.cpu_count() or 1) > 1:
@@ -148,7 +148,7 @@ def _measure(
     deadline: float | None,
     every_split: bool,
 ) -> Run:
-    """Measure what is not on file, under a bar that shows how far it is."""
+    """Measure the cells that are not on file, and show the progress."""
     from bochner.compare.document import wider_cells
     from bochner.compare.measure import Measurer
     from bochner.compare.race import worth_measuring
@@ -185,7 +185,7 @@ def _measure(
 
 
 def _time_left(run: Run) -> str:
-    """How long it will take: cells cost what the same method and width cost before."""
+    """Estimate the time left: cells take as long as the same method and width did before."""
     known = {(one.cell.method, one.cell.width): one.seconds for one in run.results}
     typical = sum(known.values()) / max(1, len(known))
     costs = [known.get((cell.method, cell.width), typical) for cell in run.missing]
@@ -194,7 +194,7 @@ def _time_left(run: Run) -> str:
 
 
 def _not_measured(run: Run, cells: Sequence[Cell]) -> list[str]:
-    """What failed, what was not begun, and what was not worth it."""
+    """List what failed, what was not begun, and what was not worth measuring."""
     from bochner.compare.plan import line_of
     from bochner.compare.race import is_decided
     from bochner.records.wording import counted
@@ -217,7 +217,7 @@ def _not_measured(run: Run, cells: Sequence[Cell]) -> list[str]:
 
 
 def _report(setup: Setup, run: Run, left_out: Sequence[str], folder: Path, started: float) -> None:
-    """Print, write and draw what was measured; end as an interrupted command does if it was."""
+    """Print, write and draw the results; exit as an interrupted command does if it was one."""
     from bochner.compare.document import make_document
     from bochner.records.files import write_text_whole
 
@@ -303,12 +303,12 @@ def _setup(
 
     shape = parse_image_shape(image_shape)
     table = read_table(data, target, task, max_rows, image_shape=shape)
-    make_preparation(table.X, table.image_shape)  # an error where there is nothing to learn from
+    make_preparation(table.X, table.image_shape)  # raises if there is nothing to learn from
     return Setup(table, choose_measure(table.y, table.task, measure), gamma, device, metric)
 
 
 def _methods(given: Sequence[str] | None, everything: bool, table: Table) -> list[str]:
-    """Those that were given; otherwise the main ones, or all, that such rows are for."""
+    """Return the given methods, otherwise the main ones (or all) that apply to such rows."""
     from bochner.models.methods import METHODS, find_method
 
     if given:
@@ -349,7 +349,7 @@ def _open_notebook(folder: Path, fresh: bool) -> Notebook:
 
 
 def _folder_name(data: str, target: str | None) -> str:
-    """A folder for each question: the file, what it is unless CSV, and the target if given."""
+    """Return a folder for each question: the file, its format unless CSV, and a given target."""
     from bochner.data.bundled import BUNDLED
     from bochner.data.formats import result_name
     from bochner.data.sources import find_source

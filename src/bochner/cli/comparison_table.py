@@ -1,4 +1,4 @@
-"""What `compare` prints: the table, what is guaranteed, and how to read it."""
+"""The output of `compare`: the table, what is guaranteed, and how to read it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rich.table import Table as Grid
 from bochner.records.statistics import format_mean
 
 _OVER_SPLITS = " ± is the standard error over the splits, which share rows"
-_ERRORS = {  # by what those of the lines are over
+_ERRORS = {  # keyed by what the errors of the lines are over
     frozenset({"splits"}): f"{_OVER_SPLITS}.",
     frozenset({"rows"}): " ± is the standard error over the test rows.",
     frozenset({"splits", "rows"}): f"{_OVER_SPLITS}; of what has one split, over its test rows.",
 }
-_WIDE = 100  # characters of a screen that has room for every column of the table
+_WIDE = 100  # characters of a screen with room for every column of the table
 
 
 def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
-    """One line per method and width, for a screen of this many characters."""
+    """Return a table with one line per method and width, for a screen of this many characters."""
     measure, summaries = document["measure"], document["summaries"]
     best = max(summary["score"] for summary in summaries)
     digits = 1 if measure["unit"] == "%" else 3
@@ -55,7 +55,7 @@ def make_grid(document: Mapping[str, Any], screen: int) -> Grid:
 
 
 def _label(summary: Mapping[str, Any], previous: Mapping[str, Any]) -> str:
-    """The method of a line, as far as the line before does not say it."""
+    """Return the method of a line, as far as it differs from the line before."""
     if summary["method"] == previous.get("method"):
         return ""
     same = summary.get("metric") and summary["entry"] == previous.get("entry")
@@ -63,7 +63,7 @@ def _label(summary: Mapping[str, Any], previous: Mapping[str, Any]) -> str:
 
 
 def guarantee_lines(document: Mapping[str, Any]) -> list[str]:
-    """What is guaranteed of the recommended method, and why nothing is of its kernel."""
+    """State what is guaranteed for the recommended method, and why its kernel has no guarantee."""
     advice = document["recommendation"]
     summary = next(
         one
@@ -87,7 +87,7 @@ def _of_the_kernel(guarantee: Mapping[str, Any]) -> str:
 
 
 def footnote(document: Mapping[str, Any]) -> str:
-    """How the table is to be read."""
+    """Explain how to read the table."""
     summaries = document["summaries"]
     errors = {summary.get("error_over") for summary in summaries}
     lines = [

@@ -1,4 +1,4 @@
-"""What all commands share: where they print, what they check, and how they give up."""
+"""Helpers that all commands share: printing, checks and errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESULTS = Path("bochner-results")
 MAX_COLUMNS = 1_000_000  # of a map
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_OF_MEMORY = 0.8  # for data; the rest is for the program
-_ROWS_IN_BLOCKS = 10_000  # whose features are in memory, where not all are
+_ROWS_IN_BLOCKS = 10_000  # whose features are in memory at once, where not all are
 
 
 def fail(message: object, code: int = 2) -> NoReturn:
@@ -39,18 +39,18 @@ def fail(message: object, code: int = 2) -> NoReturn:
 
 
 def warn(line: str) -> None:
-    """Print a line on stderr as it is, but for control characters."""
+    """Print a line on stderr as it is, except for control characters."""
     errors.print(printable(line), highlight=False, markup=False)
 
 
 def say(*lines: str, style: str | None = None, wrap: bool = False) -> None:
-    """Print lines as they are, but for control characters; broken at words with `wrap`."""
+    """Print lines as they are, except for control characters; `wrap` breaks them at words."""
     for line in map(printable, lines):
         console.print(line, style=style, highlight=False, markup=False, soft_wrap=not wrap)
 
 
 class ProgressLine:
-    """How far a run is: a bar on a screen; in a file a line every few seconds."""
+    """Progress of a run: a bar on a terminal, or a line every few seconds in a file."""
 
     def __init__(self, total: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -75,11 +75,11 @@ class ProgressLine:
         self._bar.stop()
 
     def begin(self, what: str) -> None:
-        """Something is begun."""
+        """Show what is begun."""
         self._bar.update(self._task, description=what)
 
     def done(self, n_done: int, total: int, left: str) -> None:
-        """Something is done, of all that there is to do."""
+        """Show how much of the total is done, and the time left."""
         self._bar.update(self._task, completed=n_done, total=total, left=left)
         if not console.is_terminal and time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
@@ -88,7 +88,7 @@ class ProgressLine:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """What the user did wrong is one line, not a traceback."""
+    """Report errors of the user in one line, without a traceback."""
     from bochner.records.files import WriteError
 
     try:
@@ -104,12 +104,12 @@ def one_line_errors() -> Iterator[None]:
 
 
 def command_line() -> str:
-    """The command that was given, to be repeated."""
+    """Return the command that was given, so that it can be repeated."""
     return shlex.join(["bochner", *sys.argv[1:]])
 
 
 def introduce(table: Table, *notes: str, n_rows: int | None = None) -> None:
-    """What the data is, of `n_rows` rows, and what is done to it before anything is learned."""
+    """Describe the data, of `n_rows` rows, and how it is prepared before anything is learned."""
     from bochner.models.preparation import preparation_notes
 
     kind = "numbers to predict"
@@ -122,7 +122,10 @@ def introduce(table: Table, *notes: str, n_rows: int | None = None) -> None:
 
 @contextmanager
 def row_progress(title: str, n_rows: int) -> Iterator[Callable[[int], None]]:
-    """A bar of rows done and time left on a terminal; told the rows of the pass so far."""
+    """Show a bar of rows done and time left on a terminal.
+
+    Yields a function to call with the number of rows of the pass done so far.
+    """
     from rich import progress as bars
 
     columns = bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeRemainingColumn()
@@ -149,7 +152,7 @@ def write_page(document: Mapping[str, Any], folder: Path) -> Path | None:
 
 
 def whole_numbers(option: str, text: str, what: str = "") -> list[int]:
-    """Numbers separated by commas, each once; `what` says in brackets what is counted."""
+    """Parse distinct numbers separated by commas; an error names in brackets `what` they count."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) for part in parts):
         of_what = f" ({what})" if what else ""
@@ -161,7 +164,7 @@ def whole_numbers(option: str, text: str, what: str = "") -> list[int]:
 
 
 def check_device(device: str) -> Any:
-    """Give up unless the computation can run there: cpu, or a device of PyTorch."""
+    """Exit with an error unless the computation can run on cpu, or on this device of PyTorch."""
     if device == "cpu":
         return device
     for package in ("torch", "array_api_compat"):
@@ -177,9 +180,9 @@ def check_device(device: str) -> Any:
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Give up where a file cannot be written, or would be replaced without `force`.
+    """Exit with an error if a file cannot be written, or would be replaced without `force`.
 
-    Where it is standard output, nothing else is printed there.
+    If the file is standard output, nothing else is printed there.
     """
     if is_stdout(path):
         console.stderr = True
@@ -193,7 +196,7 @@ def check_free(path: Path, force: bool) -> None:
 
 
 def check_free_folder(path: Path, force: bool) -> None:
-    """Give up where a folder cannot be made, or holds files and there is no `force`."""
+    """Exit with an error if a folder cannot be made, or holds files and `force` is not set."""
     if not path.absolute().parent.is_dir():
         fail(f"there is no folder {path.parent} to write {path.name} to")
     if path.exists() and not path.is_dir():
@@ -203,13 +206,13 @@ def check_free_folder(path: Path, force: bool) -> None:
 
 
 def check_positive(option: str, value: float | None) -> None:
-    """Give up where an option is given that is not a positive finite number."""
+    """Exit with an error if an option is given that is not a positive finite number."""
     if value is not None and not 0 < value < float("inf"):
         fail(f"{option} must be a positive finite number, got {value}")
 
 
 def check_width(option: str, widths: Sequence[int]) -> None:
-    """Give up where the columns of a map are too many."""
+    """Exit with an error if a map would have too many columns."""
     if max(widths) > MAX_COLUMNS:
         fail(f"{option} must be at most {MAX_COLUMNS}, got {max(widths)}")
 
@@ -217,9 +220,9 @@ def check_width(option: str, widths: Sequence[int]) -> None:
 def check_memory(
     option: str, widths: Sequence[int], table: Table, n_jobs: int = 1, *, blocks: bool = False
 ) -> None:
-    """Give up where the widest map of these rows would take too much memory.
+    """Exit with an error if the widest map of these rows would take too much memory.
 
-    With `blocks` features are made a few rows at a time, and added up to squares of the width.
+    With `blocks`, features are made a few rows at a time, and summed in width x width matrices.
     """
     most, largest = _usable_memory(), max(widths)
     needed = n_jobs * _memory_needed(largest, table, blocks)
@@ -234,30 +237,30 @@ def check_memory(
 
 
 def fits_memory(width: int, table: Table) -> bool:
-    """Whether a map of these rows is not too much for the memory."""
+    """Whether a map of these rows fits into the memory."""
     return _memory_needed(width, table) <= _usable_memory()
 
 
 def jobs_that_fit(widths: Sequence[int], table: Table) -> int:
-    """How many processes may measure the widest map of these rows at the same time."""
+    """Return how many processes may measure the widest map of these rows at the same time."""
     return max(1, int(min(_usable_memory() / _memory_needed(max(widths), table), 2**20)))
 
 
 def _memory_needed(width: int, table: Table, blocks: bool = False) -> int:
-    """Bytes at the peak of training: features and rows with a copy of each, and frequencies."""
+    """Return the bytes at the peak of training: features and rows, each twice, and frequencies."""
     n, d = table.X.shape
     held = min(n, 2 * width + _ROWS_IN_BLOCKS) if blocks else n
     return 8 * (2 * (held * width + getattr(table.X, "nnz", n * d)) + d * width)
 
 
 def _usable_memory() -> float:
-    """What is left of the memory for data, in bytes."""
+    """Return the memory that is left for data, in bytes."""
     limit = memory_limit()
     return float("inf") if limit is None else _SHARE_OF_MEMORY * limit
 
 
 def written(path: Path) -> str:
-    """Where a file was written to, and its size as people say it."""
+    """Return where a file was written to, and its size in readable units."""
     if is_stdout(path):
         return "standard output"
     kilobytes = path.stat().st_size / 1000
@@ -266,7 +269,7 @@ def written(path: Path) -> str:
 
 
 def score_text(measure: str, value: float) -> str:
-    """A score with its name: R2 as a number, shares in percent."""
-    if not math.isfinite(value):  # of R2, where the target of all rows is the same
+    """Format a score with its name: R2 as a number, shares in percent."""
+    if not math.isfinite(value):  # R2, where all rows have the same target
         return f"no {measure}"
     return f"R2 {value:.3f}" if measure == "R2" else f"{measure.replace('-', ' ')} {value:.1%}"

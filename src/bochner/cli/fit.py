@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from bochner.data.tables import Table
     from bochner.models.training import Trained
 
-_SAMPLE = 100_000  # rows in memory, by which everything is chosen
+_SAMPLE = 100_000  # rows in memory, on which everything is chosen
 _SHOWN_COLUMNS = 5
 _METHOD_WIDTH = 256
-_WIDEST_BY_ITSELF = 2048  # columns of a kernel model that is asked for none
-KERNEL_MODEL = "KernelModel"  # what a file says of how its model was made
+_WIDEST_BY_ITSELF = 2048  # columns of a kernel model where no width is asked for
+KERNEL_MODEL = "KernelModel"  # the method that the file of a kernel model names
 
 
 def fit(
@@ -109,10 +109,11 @@ def fit(
     """Train one model on files and write it to a file.
 
     The kernel model chooses how columns are scaled, whether a learned metric helps, the kernel,
-    its bandwidth and the penalty, all on held-out rows, and says what it chose over what. With
-    --method the features are those of one method. A fifth of the rows is set aside for an honest
-    score; then the model is trained again on all rows. Of more than 100000 rows a sample chooses,
-    and the linear model at last is fitted to all of them, a piece at a time.
+    its bandwidth and the penalty, all on held-out rows, and reports its choices with the
+    alternatives. With --method, the features are those of one method. A fifth of the rows is set
+    aside for an honest score; then the model is trained again on all rows. With more than 100000
+    rows, everything is chosen on a sample, and the linear model is finally fitted to all rows, a
+    piece at a time.
     """
     for path in filter(None, (output, onnx)):
         check_free(path, force)
@@ -163,7 +164,7 @@ def fit(
 def _check_options(
     method: str | None, of_methods: Mapping[str, Any], of_the_model: tuple[Any, ...]
 ) -> None:
-    """Give up where an option says nothing to what is trained."""
+    """Exit with an error if an option does not apply to the model that is trained."""
     if method is None:
         for option, value in of_methods.items():
             if value is not None:
@@ -173,7 +174,7 @@ def _check_options(
 
 
 def _find(method: str, metric: str | None) -> str:
-    """The whole name of a method that can have this metric."""
+    """Return the full name of a method, which must be able to have this metric."""
     from bochner.models.methods import find_method
     from bochner.models.pipelines import check_metric
 
@@ -185,7 +186,7 @@ def _find(method: str, metric: str | None) -> str:
 def _check_data(
     table: Table, method: str | None, width: int, given: Mapping[str, Any], onnx: bool
 ) -> None:
-    """An error before training where there would be one after it."""
+    """Raise errors before training that would otherwise come after it."""
     from bochner.models.preparation import make_preparation
     from bochner.models.training import check_method
 
@@ -206,7 +207,7 @@ def _check_data(
 def _train(
     table: Table, method: str | None, given: dict[str, Any], whole: bool, cluster: str | None
 ) -> Trained:
-    """Train on the table, or unless it is the whole on all rows of its files."""
+    """Train on the table, or on all rows of its files if the table is only a sample."""
     from bochner.models.cluster import connected
     from bochner.models.streaming import RowStream
     from bochner.models.training import train, train_kernel_model
@@ -252,7 +253,7 @@ def _report_method(method: str, width: int, trained: Trained) -> None:
 
 
 def _metric_line(prepare: Any, metric: Any) -> str:
-    """What a fitted metric does, and the columns that matter most."""
+    """Describe a fitted metric, and the columns that matter most."""
     from bochner.models.preparation import prepared_names
 
     names = prepared_names(prepare)

@@ -1,4 +1,4 @@
-"""What `fit` says of a kernel model: what was chosen, and what it was chosen over."""
+"""The report of `fit` on a kernel model: what was chosen, and the alternatives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN_COLUMNS = 3
 
 
 def choice_lines(trained: Trained, task: str) -> Iterator[str]:
-    """Lines about a kernel model: scaling, metric, kernel, and the columns that matter."""
+    """Yield lines that describe a kernel model: scaling, metric, kernel, important columns."""
     chosen, tried = trained.chosen, trained.tried
     measure = "accuracy" if task == "classification" else "R2"
     coarse = [one for one in tried if _size(one) == _size(tried[0])]
@@ -53,12 +53,12 @@ def choice_lines(trained: Trained, task: str) -> Iterator[str]:
 
 
 def _size(one: Mapping[str, Any]) -> tuple[int, int]:
-    """Rows and columns of what was tried: only equal ones can be compared."""
+    """Return the rows and columns of a trial: only trials of equal size can be compared."""
     return one["n_rows"], one["n_components"]
 
 
 def _among(part: str, tried: Sequence[Mapping[str, Any]], measure: str) -> str:
-    """The best score of every option that was looked at, where there are several."""
+    """Return the best score of each option tried, as text; empty if there is only one."""
     best: dict[str, float] = {}
     for one in tried:
         name = _name(one[part])

@@ -1,4 +1,4 @@
-"""Options that several commands have in common."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that are the
 
 
 def metric_mode(text: str) -> str | None:
-    """The name of a metric that was asked for; None is no metric."""
+    """Return the name of the requested metric, or None for no metric."""
     from bochner.cli.console import fail
     from bochner.models.pipelines import METRICS
 
@@ -88,7 +88,7 @@ def metric_mode(text: str) -> str | None:
 
 
 def kernel_choices(kernel: str | None, scaling: str | None) -> dict[str, str]:
-    """What a kernel model is not to choose."""
+    """Return kernel and scaling of a kernel model: as given, or ``auto`` to let it choose."""
     from bochner.cli.console import fail
     from bochner.kernels import KERNELS
     from bochner.models.scaling import SCALINGS
@@ -101,7 +101,7 @@ def kernel_choices(kernel: str | None, scaling: str | None) -> dict[str, str]:
 
 
 def data_help() -> str:
-    """What can be given as data, for the help of a command."""
+    """Return what can be given as data, for the help of a command."""
     from bochner.data.bundled import BUNDLED
     from bochner.data.formats import FORMATS
 

@@ -1,4 +1,4 @@
-"""The command `predict`: what a model on file says of new rows."""
+"""The command `predict`: predictions of a saved model for new rows."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def predict(
 
 
 def _place(data: str, output: Path | None) -> tuple[Path, bool]:
-    """Where predictions go, and whether that is a folder."""
+    """Return where predictions go, and whether that is a folder."""
     from bochner.data.bundled import BUNDLED
     from bochner.data.formats import has_format
     from bochner.data.sources import find_source

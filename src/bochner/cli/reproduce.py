@@ -1,4 +1,4 @@
-"""The command `reproduce`: tables and figures of three papers, with what they published."""
+"""The command `reproduce`: tables and figures of three papers, with the published numbers."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def reproduce(
 ) -> None:
     """Rebuild a table or figure of a paper, with the published numbers next to ours.
 
-    What was measured is kept: the same command started again goes on where it stopped. A cell
+    Measurements are kept: the same command, started again, continues where it stopped. A cell
     that fails is reported, and does not stop the others.
     """
     # Imported here: other commands need none of it.
@@ -162,7 +162,7 @@ def _find_study(name: str) -> Study:
 
     if name not in STUDIES:
         close = difflib.get_close_matches(name, STUDIES, n=3)
-        # Nothing like it: the first study of each paper shows what names look like.
+        # No similar name: the first study of each paper shows what names look like.
         first = {study.paper: name for name, study in reversed(STUDIES.items())}
         meant = " or ".join(close or list(first.values())[::-1][:3])
         fail(f"there is no study {name!r}; did you mean {meant}? (--list shows all)")
@@ -170,7 +170,7 @@ def _find_study(name: str) -> Study:
 
 
 def _check_folders(data: Path | None, output: Path) -> None:
-    """The folder of the data is there, for this process and those that measure."""
+    """Check both folders, and set that of the data for this process and those that measure."""
     if data is not None:
         if not data.is_dir():
             fail(f"--data must be a folder, got {str(data)!r}")
@@ -187,9 +187,9 @@ def _check_docs(folder: Path, quick: bool) -> None:
 
 
 def _notebook(study: str, output: Path, resume: Path | None, docs: Path | None) -> Notebook:
-    """Finished cells: what is put on record goes on from what is there.
+    """Return the finished cells; results to be put on record continue from those on record.
 
-    Studies of one paper have cells in common, which one of them may have put on record.
+    Studies of the same paper have cells in common, which another study may have put on record.
     """
     from bochner.papers.pages import cells_on_record
 
@@ -213,7 +213,7 @@ def _cut(run: Run) -> str:
 
 
 def _command(study: str, options: Mapping[str, object]) -> str:
-    """What repeats it: the options that are not at their defaults."""
+    """Return the command that repeats a study, with the options that are not at their defaults."""
     words = ["bochner", "reproduce", study]
     for name, value in options.items():
         words += [name] * bool(value) + [str(value)] * bool(value and value is not True)
@@ -221,7 +221,7 @@ def _command(study: str, options: Mapping[str, object]) -> str:
 
 
 def _watch(event: Event, n_done: int, n_cells: int) -> None:
-    """One line per cell that is done."""
+    """Print one line per cell that is done."""
     if isinstance(event, Cell):
         return
     if isinstance(event, Failure):
@@ -233,7 +233,7 @@ def _watch(event: Event, n_done: int, n_cells: int) -> None:
 
 
 def _introduce(study: Study, quick: bool, run: Run) -> None:
-    """What is about to be measured, how long it takes, and what is there."""
+    """Say what is about to be measured, how long it takes, and what is already on file."""
     version = f"a small version ({study.quick.note})" if quick else "the full version"
     duration = study.version(quick).time
     elsewhere = ", or with --device on a GPU" * (study.on_devices and not quick)
@@ -252,7 +252,7 @@ def _report(
     command: str,
     device: str,
 ) -> dict[str, Any]:
-    """Measure the cells; print, write and draw what they say."""
+    """Measure the cells; print, write and draw the results, and return them as a document."""
     from bochner.papers.document import draw, failure_lines, make_document, write_outcome
 
     start = time.perf_counter()
@@ -284,7 +284,7 @@ def _report(
 
 
 def _on_device(study: Study, device: str) -> Callable[[Cell], Result]:
-    """The measurement on a device, which must be there."""
+    """Return the measurement on a device, which must be available."""
     if not study.on_devices:
         fail(f"{study.name} does not use a device; --list names those that do")
     check_device(device)
@@ -292,7 +292,7 @@ def _on_device(study: Study, device: str) -> Callable[[Cell], Result]:
 
 
 def _notebook_name(path: Path | None, folder: Path) -> str:
-    """The file of the cells, as seen from the folder of the results."""
+    """Return the name of the file of cells, or its path if it is not among the results."""
     return path.name if path is not None and path.parent == folder else str(path)
 
 
@@ -318,7 +318,7 @@ def _tasks(study: Study, text: str | None, quick: bool) -> tuple[str, ...]:
 
 
 def _listing(studies: list[Study]) -> list[str]:
-    """Two lines per study, for a terminal of 80 columns; the papers are headings."""
+    """List the studies in two lines each, for 80 columns, with the papers as headings."""
     lines = ["Times on 2 cores, of the small version (--quick) and the full one; data files."]
     width = max(len(study.name) for study in studies)
     paper = None

@@ -1,1 +1,1 @@
-"""Methods side by side on a user's data."""
+"""Comparison of methods side by side on a user's data."""

@@ -1,4 +1,4 @@
-"""Which line of a comparison to use, and why, in words."""
+"""Recommendation of a line of a comparison, with reasons in words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bochner.models.methods import METHODS
 from bochner.records.statistics import format_mean, mean_and_error
 
 _NO_TIME = 10.0  # seconds that nobody minds for a better model
-_CHANCE = 0.05  # that something is recommended although nothing can be learned
-_TIE = 0.5  # standard errors of a difference, which few splits know badly
+_CHANCE = 0.05  # probability that something is recommended although nothing can be learned
+_TIE = 0.5  # standard errors of a difference, which few splits estimate badly
 _OVER = {"splits": "the splits", "rows": "the test rows of the split"}  # what an error is over
 _SELECTED = (
     " It was selected among {} lines by these test rows, so expect somewhat less on new rows; "
@@ -25,23 +25,23 @@ _SELECTED = (
 
 
 def score_text(summary: Mapping[str, Any], measure: Mapping[str, Any]) -> str:
-    """A score with its error and unit, such as ``97.2 ± 0.5 %``."""
+    """Format a score with its error and unit, such as ``97.2 ± 0.5 %``."""
     digits = 1 if measure["unit"] == "%" else 3
     text = format_mean(summary["score"], summary["standard_error"], f".{digits}f")
     return f"{text} {measure['unit']}".rstrip()
 
 
 def describe(summary: Mapping[str, Any]) -> str:
-    """The method with its width, in words."""
+    """Describe the method with its width."""
     if summary["width"] is None:
         return METHODS[summary["entry"]].called + " after a metric" * bool(summary["metric"])
     return f"{summary['method']} with {summary['width']} columns"
 
 
 def guess_score(setup: Setup) -> float:
-    """The score of a guess that does not look at the rows, in the unit of the measure.
+    """Return the score of a guess that does not look at the rows, in the unit of the measure.
 
-    The largest class for every row; the mean for numbers.
+    The guess is the largest class for every row, or the mean in regression.
     """
     if not setup.measure.classes:
         return 0.0
@@ -51,10 +51,10 @@ def guess_score(setup: Setup) -> float:
 
 
 def counting_rows(setup: Setup, n_test: int) -> float:
-    r"""Of how many test rows a share has the noise of the measure.
+    r"""Return the number of test rows for which a share has the noise of the measure.
 
-    All of them; where classes weigh the same, the noise of the mean over :math:`k` classes is that
-    of :math:`k^2 / \sum_c n_c^{-1}` rows, with :math:`n_c` test rows in class :math:`c`.
+    This is all of them; if classes weigh the same, the noise of the mean over :math:`k` classes is
+    that of :math:`k^2 / \sum_c n_c^{-1}` rows, with :math:`n_c` test rows in class :math:`c`.
     """
     if not setup.measure.balanced:
         return float(n_test)
@@ -65,10 +65,11 @@ def counting_rows(setup: Setup, n_test: int) -> float:
 def noise_of(
     summary: Mapping[str, Any], measure: Mapping[str, Any], n_test: float
 ) -> tuple[float, str]:
-    """How far a score may be off by chance, one standard error, and what that is, in words.
+    """Return how far a score may be off by chance, one standard error, and its description.
 
-    Over two or three splits a standard error may come out small by luck, so that a share has at
-    least the one that follows from the number of test rows, which :func:`counting_rows` gives.
+    Over two or three splits a standard error may come out small by luck, so that the error of a
+    share is at least the one that follows from the number of test rows, which
+    :func:`counting_rows` gives.
     """
     error, over = summary["standard_error"], _OVER[summary.get("error_over") or "splits"]
     if measure["unit"] != "%":
@@ -91,13 +92,13 @@ def _error_of_share(percent: float, n_test: float) -> float:
 def lead_needed(
     summary: Mapping[str, Any], measure: Mapping[str, Any], n_test: float, guess: float, lines: int
 ) -> float:
-    r"""By how much a score must be ahead of a guess, as one of so many lines that were measured.
+    r"""Return how far the best of several measured lines must be ahead of a guess.
 
-    One of `lines` scores without any relation to the target is ahead by that much with a
+    At least one of `lines` scores without relation to the target is ahead by that much with a
     probability of about 5 %: :math:`z` standard errors with
     :math:`\Phi(z) = 1 - 0.05 / \mathrm{lines}`. The R2 of predictions without relation to the
-    target is about :math:`N(-q, 4 q / n)` for some :math:`q`, which exceeds :math:`z^2 / n` at
-    most as often, whatever :math:`q` is.
+    target is about :math:`N(-q, 4 q / n)` for some :math:`q`, which exceeds :math:`z^2 / n` no
+    more often, whatever :math:`q` is.
     """
     if not math.isfinite(guess):
         return 0.0
@@ -118,9 +119,9 @@ def is_tied(
 ) -> bool:
     """Whether a line is within the noise of the best.
 
-    That is so many standard `errors` of the differences on the splits that both have, at most the
-    noise of the best, since a line that varies much is no better for it, and never less than one
-    test row; where there are no two such splits, the noise of the best.
+    The noise is this number of standard `errors` of the differences on the splits that both have,
+    at most the noise of the best, since a line that varies much is no better for it, and never
+    less than one test row. With fewer than two such splits it is the noise of the best.
     """
     lead, error = paired_lead(best, summary, overlap)
     noise = noise_of(best, measure, n_test)[0]
@@ -132,9 +133,9 @@ def is_tied(
 def paired_lead(
     one: Mapping[str, Any], other: Mapping[str, Any], overlap: float
 ) -> tuple[float, float]:
-    """By how much a line is ahead of another on the splits that both have, and its error.
+    """Return the lead of a line over another on the splits that both have, and its error.
 
-    Both are NaN where there are no two such splits.
+    Both are NaN if there are fewer than two such splits.
     """
     scores, others = (each.get("scores", {}) for each in (one, other))
     common = [seed for seed in scores if seed in others]
@@ -149,10 +150,10 @@ def still_rising(
     n_test: float,
     overlap: float = 0.0,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """The best map and its next narrower one, where more columns may well be better.
+    """Return the best map and the next narrower one, if more columns may well be better.
 
-    That is where it is the widest of its method, and ahead of the narrower one by more than the
-    noise of their difference on the same splits. None where the curve has flattened.
+    They may if the best map is the widest of its method, and ahead of the narrower one by more
+    than the noise of their difference on the same splits. None if the curve has flattened.
     """
     maps = [s for s in summaries if s["width"] is not None]
     best = max(maps, key=lambda s: s["score"], default=None)
@@ -172,14 +173,14 @@ def recommend(
     complete: bool = True,
     overlap: float = 0.0,
 ) -> dict[str, Any]:
-    """Which line to use, in a sentence, and why.
+    """Recommend a line in a sentence, and give the reasons.
 
-    The one with the fewest columns among those that are tied with the best; of equally wide ones
-    the best that is not much slower than the fastest. What has no width counts as wider than all,
-    but for a linear model, which is the narrowest. What is not ahead of a `guess` by
-    :func:`lead_needed` is not recommended, nor is the only method that was measured where not all
-    that was asked for is there (`complete`), nor what was set aside before the last split.
-    `overlap` is the number of test rows per training row.
+    The recommended line is the one with the fewest columns among those tied with the best; among
+    equally wide ones, it is the best that is not much slower than the fastest. A line without a
+    width counts as wider than all, except for a linear model, which is the narrowest. A line that
+    is not ahead of a `guess` by :func:`lead_needed` is not recommended, nor is the only method
+    that was measured if the comparison is not `complete`, nor a line that was set aside before the
+    last split. `overlap` is the number of test rows per training row.
     """
     lines = len(summaries)
     everything, summaries = summaries, [s for s in summaries if not s.get("set_aside")]
@@ -249,7 +250,7 @@ def _guess_text(measure: Mapping[str, Any], guess: float) -> str:
 
 
 def _cheapest(good: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The narrowest; of equally wide ones the best of those that are not slow."""
+    """Return the narrowest line; among equally wide ones, the best of those that are not slow."""
     narrowest = min(map(_size, good))
     narrow = [s for s in good if _size(s) == narrowest]
     fastest = min(s["fit"] + s["transform"] for s in narrow)
@@ -258,7 +259,7 @@ def _cheapest(good: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _size(summary: Mapping[str, Any]) -> float:
-    """The width; what has none is larger than all maps, or smaller."""
+    """Return the width, or infinity without one; 0 for the simplest method."""
     if summary["width"] is not None:
         return float(summary["width"])
     return 0.0 if METHODS[summary["entry"]].simplest else math.inf
@@ -267,7 +268,7 @@ def _size(summary: Mapping[str, Any]) -> float:
 def _kernel_instead(
     chosen: Mapping[str, Any], summaries: Sequence[Mapping[str, Any]], measure: Mapping[str, Any]
 ) -> list[str]:
-    """Where no kernel is recommended, the best of them, and how it is made."""
+    """Name the best kernel if none is recommended, and the command that makes it."""
     kernels = [s for s in summaries if METHODS[s["entry"]].has_kernel]
     if METHODS[chosen["entry"]].has_kernel or not kernels:
         return []
@@ -294,7 +295,7 @@ def _reasons(
     measure: Mapping[str, Any],
     good: Sequence[Mapping[str, Any]],
 ) -> list[str]:
-    """Why a line is recommended, rather than the best, plain features or the exact method."""
+    """State why a line is recommended over the best, plain features or the exact method."""
     if chosen is best:
         reasons = ["It is the best that was measured"]
         if len(good) > 1 and chosen["width"] is not None:

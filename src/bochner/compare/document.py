@@ -1,4 +1,4 @@
-"""What a comparison found, as one document of plain values: for people, pages and programs."""
+"""The results of a comparison, as one document of plain values: for people, pages and programs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from bochner.records.statistics import mean_and_error
 
 
 def measure_of(setup: Setup) -> dict[str, Any]:
-    """Name and unit of what is measured."""
+    """Return the name and unit of what is measured."""
     name = setup.measure.name.replace("-", " ")
     return {"name": name, "unit": setup.measure.unit, "higher_is_better": True}
 
 
 def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
-    """A line for each method and width: means over the splits, and what is guaranteed."""
+    """Return a line for each method and width: means over the splits, and guarantees."""
     order = list(METHODS)
     groups: dict[tuple[int, bool, int], list[Result]] = {}
     for result in results:
@@ -52,9 +52,9 @@ def summarise(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def wider_cells(setup: Setup, results: Sequence[Result]) -> list[Cell]:
-    """The cells of twice the width, where the best map still gets better with its columns.
+    """Return the cells of twice the width, if the best map still gets better with its columns.
 
-    None where it does not, or where the method cannot have as many.
+    Empty if it does not, or if the method cannot have that many.
     """
     n_test = counting_rows(setup, int(results[0].details["n_test"]))
     overlap = overlap_of(setup, results[0])
@@ -111,13 +111,13 @@ def _summary(
 
 
 def overlap_of(setup: Setup, result: Result) -> float:
-    """Test rows per training row: how far random splits share their rows."""
+    """Return the test rows per training row: how far random splits share their rows."""
     n_test = int(result.details["n_test"])
     return n_test / max(len(setup.table.y) - n_test, 1)
 
 
 def _typical(chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of every setting the median, or the most frequent value."""
+    """Return the median of every setting, or its most frequent value."""
     typical: dict[str, Any] = {}
     for name in chosen[0]:
         values = [settings.get(name) for settings in chosen]
@@ -139,10 +139,10 @@ def make_document(
     interrupted: bool = False,
     pictures: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The whole document, of plain values that JSON can hold.
+    """Build the whole document, of plain values that JSON can hold.
 
-    There is at least one result; `seconds` is what it took this time, `left_out` what was not
-    measured and why, and `interrupted` says whether cells are missing.
+    There must be at least one result; `seconds` is the time taken by this run, `left_out` lists
+    what was not measured and why, and `interrupted` is whether cells are missing.
     """
     table = setup.table
     measure = measure_of(setup)

@@ -1,9 +1,9 @@
-"""What is guaranteed of the cells of a comparison.
+"""Guarantees for the cells of a comparison.
 
-Each guarantee is computed so that its conditions hold for independent rows: from rows that took
-no part in anything, or from a map that is learned for it with scaler and gamma from other rows.
-Which one the kernel of a method has is declared by its entry in the registry of methods, as a key
-of `KINDS`.
+Each guarantee is computed so that its conditions hold for independent rows: either from rows that
+took no part in anything, or from a map that is learned for it, with scaler and gamma from other
+rows. The entry of a method in the registry declares which guarantee its kernel has, as a key of
+`KINDS`.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from bochner.models.pipelines import gamma_by_rule
 from bochner.models.preparation import make_preparation
 
 DELTA = 0.05
-_OTHERS = 0.25  # of the rows: for scaler and gamma
+_OTHERS = 0.25  # share of the rows, for scaler and gamma
 _FIRST_MODEL = "of the first split's model (fit trains another one on all rows)"
 
 
 @dataclass(frozen=True)
 class NoGuarantee:
-    """That there is no guarantee, and why: a sentence without the full stop."""
+    """Absence of a guarantee, and the reason: a sentence without the full stop."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The rows that a guarantee of a fitted map may be computed from.
+    """The rows from which a guarantee of a fitted map may be computed.
 
-    `X_test` are prepared test rows where the map works, and `place` puts others there; `X` and `y`
-    are all rows, not prepared. `scale` is the default gamma of the prepared training rows, and
-    `gammas` its multiples that gamma was chosen among, empty where the user gave it. `seed`
-    decides which rows scale the columns. `metric` says whether a metric that was learned on the
-    training rows comes before the map; `X_test` has been transformed by it.
+    `X_test` holds the prepared test rows on the device of the map, and `place` puts other rows
+    there; `X` and `y` are all rows, not prepared. `scale` is the default gamma of the prepared
+    training rows, and `gammas` are the multiples of it among which gamma was chosen, empty if the
+    user gave it. `seed` decides which rows scale the columns. `metric` is whether a metric learned
+    on the training rows comes before the map; `X_test` has been transformed by it.
     """
 
     X_test: Any
@@ -66,9 +66,9 @@ class Evidence:
 def guarantee_of(
     kind: str | None, feature_map: Any, evidence: Evidence
 ) -> Guarantee | NoGuarantee:
-    """What is guaranteed of the kernel of a fitted map, or why nothing is.
+    """Return the guarantee for the kernel of a fitted map, or the reason why there is none.
 
-    `kind` is a key of `KINDS`, None where no guarantee is known for the method.
+    `kind` is a key of `KINDS`, or None if no guarantee is known for the method.
     """
     if kind is None:
         return NoGuarantee("none is known for the kernel of this method")
@@ -81,9 +81,9 @@ def guarantee_of(
 
 
 def kernel_residual(feature_map: Any, evidence: Evidence) -> Guarantee:
-    """How far features that nest in a kernel are from it on new rows, from the test rows.
+    """Bound how far features that nest in a kernel are from it on new rows, from the test rows.
 
-    The map has a method ``residual``, or features whose residuals can be computed.
+    The map must have a method ``residual``, or features whose residuals can be computed.
     """
     if hasattr(feature_map, "residual"):
         r = np.clip(to_numpy(feature_map.residual(evidence.X_test)), 0.0, 1.0)
@@ -106,12 +106,13 @@ def kernel_residual(feature_map: Any, evidence: Evidence) -> Guarantee:
 
 
 def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
-    """The bound of a learned kernel's alignment loss, under conditions that hold.
+    """Bound the alignment loss of a learned kernel, under conditions that hold.
 
-    The bound wants columns scaled, and gamma listed, without the rows that the posterior is
-    learned from. So a map with the same settings is learned on three quarters of all rows, with
-    scaler and default gamma from the other quarter; that gamma was picked from a list is paid for.
-    The map has a method ``bound`` and a number for `gamma`.
+    The bound requires that the columns are scaled, and the candidates for gamma listed, without
+    the rows that the posterior is learned from. A map with the same settings is therefore learned
+    on three quarters of all rows, with scaler and default gamma from the other quarter; the bound
+    accounts for the choice of gamma from a list. The map must have a method ``bound`` and a number
+    for `gamma`.
     """
     X, y = evidence.X, evidence.y
     if evidence.metric:
@@ -138,7 +139,7 @@ def learned_alignment(feature_map: Any, evidence: Evidence) -> Guarantee:
         nearest = np.abs(np.log(gamma / evidence.scale / factors)).argmin()
         gamma = factors[nearest] * gamma_by_rule(prepare.transform(X_others))
     again = clone(feature_map).set_params(gamma=float(gamma))
-    # of a map of its own, which may as well learn from float32 rows in half of the time
+    # a separate map, which may as well learn from float32 rows in half of the time
     again.fit(single_rows(evidence.place(prepare.transform(X_rows))), y[rows])
     found: Guarantee = again.bound(DELTA, n_settings=len(evidence.gammas) or 1)
     return replace(
@@ -157,7 +158,7 @@ KINDS: dict[str, Callable[[Any, Evidence], Guarantee]] = {
 
 
 def error_rate(errors: int, n_test: int, n_certified: int) -> Guarantee:
-    """An upper limit of the error rate on new rows, from test rows that were only counted.
+    """Return an upper bound of the error rate on new rows, from the errors on the test rows.
 
     It holds for `n_certified` models at once on the same rows.
     """
@@ -177,11 +178,11 @@ def error_rate(errors: int, n_test: int, n_certified: int) -> Guarantee:
 
 
 def balanced_error(class_errors: Sequence[Sequence[int]], n_certified: int) -> Guarantee:
-    """An upper limit of the balanced error on new rows: the mean over the classes of their own.
+    """Return an upper bound of the balanced error on new rows, the mean of those of the classes.
 
-    `class_errors` has the wrong decisions and the test rows of every class. The rows of a class
-    are independent whatever their number is, so that each class has the limit of Clopper and
-    Pearson; that all are to hold at once, for `n_certified` models, is paid for.
+    `class_errors` has the numbers of wrong decisions and of test rows of every class. The rows of
+    a class are independent whatever their number is, so that each class has the bound of Clopper
+    and Pearson, at a confidence that lets all of them hold at once, for `n_certified` models.
     """
     delta = DELTA / n_certified / len(class_errors)
     limits = [clopper_pearson(wrong, n, delta) if n else 1.0 for wrong, n in class_errors]

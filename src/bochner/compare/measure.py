@@ -1,7 +1,7 @@
-"""One cell of a comparison: a method at a width on a random split, measured.
+"""Measurement of a cell of a comparison: a method at a width on a random split.
 
 All methods share the split and the prepared rows. Settings are chosen on held-out training rows
-(:mod:`bochner.models.selection`); the test rows are only counted.
+(:mod:`bochner.models.selection`), never on the test rows.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from bochner.models.selection import GAMMAS, FittedModel, Problem, learn, learn_
 from bochner.records.cells import Cell, Result
 
 MOST_IMPORTANT = 20  # columns that are shown
-_DIRECTIONS, _ENTRIES = 3, 5  # that are shown, and largest entries of each
+_DIRECTIONS, _ENTRIES = 3, 5  # directions that are shown, and largest entries of each
 
 
 @dataclass(frozen=True)
 class Split:
     """Prepared training rows as a problem, without and with a metric, and prepared test rows.
 
-    `prepare` is what prepared them; `raw` are training and test rows as they are in the file.
+    `prepare` is what prepared them; `raw` has training and test rows as they are in the file.
     """
 
     problem: Problem
@@ -49,20 +49,20 @@ class Split:
     raw: tuple[Any, Any]
 
     def problem_of(self, cell: Cell) -> Problem:
-        """The problem of a cell, with a metric or without."""
+        """Return the problem of a cell, with a metric or without."""
         return self.problem if cell.setting(METRIC) is None else self.with_metric
 
     def test_rows(self, cell: Cell) -> Any:
-        """The test rows as the model of a cell takes them."""
+        """Return the test rows as the model of a cell takes them."""
         return self.X_test if METHODS[cell.method].whole is None else self.raw[1]
 
     def prepared(self, cell: Cell, X: Any) -> Any:
-        """Rows as they are in a file, as the model of a cell takes them."""
+        """Convert rows as they are in a file to rows that the model of a cell takes."""
         return self.prepare.transform(X) if METHODS[cell.method].whole is None else X
 
 
 def make_split(setup: Setup, seed: int) -> Split:
-    """Training and test rows of one random split, prepared by what the training rows say."""
+    """Return the rows of a random split, prepared by what is fitted to the training rows."""
     table = setup.table
     training, test = split_rows(setup, seed)
     X, X_test = take_rows(table.X, training), take_rows(table.X, test)
@@ -91,7 +91,7 @@ def make_split(setup: Setup, seed: int) -> Split:
 
 @cache
 def _load_compiled() -> None:
-    """Once in a process: the compiled loops are no part of the time of the first cell."""
+    """Load the compiled loops once per process, outside the time of its first cell."""
     rows = np.eye(3)
     features(rows, rows)
     fourier_sums(rows, rows, rows)
@@ -100,7 +100,7 @@ def _load_compiled() -> None:
 
 @dataclass
 class Measurer:
-    """Measures cells of one setup; the split and its prepared rows are kept for the next cell."""
+    """Function that measures cells of a setup; keeps the prepared split for the next cell."""
 
     setup: Setup
     _split: tuple[int, Split] | None = field(default=None, repr=False)
@@ -135,7 +135,7 @@ class Measurer:
         return Result(cell, score, model.seconds, seconds, details)
 
     def learn(self, cell: Cell) -> tuple[FittedModel, Split]:
-        """The fitted model of a cell, and its rows."""
+        """Return the fitted model of a cell, and its split."""
         if self._split is None or self._split[0] != cell.seed:
             self._split = cell.seed, make_split(self.setup, cell.seed)
         split, entry = self._split[1], METHODS[cell.method]
@@ -144,7 +144,7 @@ class Measurer:
         return learn_whole(entry, split.raw[0], split.problem_of(cell)), split
 
     def _guarantee(self, cell: Cell, model: FittedModel, split: Split) -> dict[str, Any]:
-        """What is known of the map's kernel, or why nothing is."""
+        """Return the guarantee for the map's kernel, or the reason why there is none."""
         method, problem = METHODS[cell.method], split.problem_of(cell)
         if not method.has_kernel:
             return {"no_guarantee": "it has none"}
@@ -167,7 +167,7 @@ class Measurer:
 
 
 def is_complete(result: Result) -> bool:
-    """Whether a result from a file has all that is shown of one, as it should be."""
+    """Whether a result from a file has everything that is shown, in the right form."""
     details = result.details
     chosen, n_test, errors = (details.get(name) for name in ("chosen", "n_test", "errors"))
     times = (result.fit, result.seconds, details.get("transform"))
@@ -184,7 +184,7 @@ def is_complete(result: Result) -> bool:
 
 
 def _are_counts(by_class: Any) -> bool:
-    """Pairs of whole numbers, wrong decisions and rows, or nothing."""
+    """Whether these are pairs of whole numbers, wrong decisions and rows, or None."""
     if by_class is None:
         return True
     return isinstance(by_class, list) and all(
@@ -197,7 +197,7 @@ def _are_counts(by_class: Any) -> bool:
 
 
 def _is_guarantee(found: Any) -> bool:
-    """What a guarantee is on file, or nothing."""
+    """Whether this is a guarantee as kept on file, or None."""
     if found is None:
         return True
     kinds = {"name": str, "value": float | int, "uninformative": float | int, "statement": str}
@@ -207,9 +207,9 @@ def _is_guarantee(found: Any) -> bool:
 
 
 def describe_metric(metric: Any, names: Sequence[str]) -> dict[str, Any]:
-    """What a metric learned: its mode, the columns that matter most, and directions of columns.
+    """Describe a fitted metric: its mode, the columns that matter most, and its directions.
 
-    A direction is the names and weights of its largest entries, the largest one positive.
+    A direction has the names and weights of its largest entries, the largest one positive.
     """
 
     def largest(values: NDArray[Any], most: int) -> list[tuple[str, float]]:
@@ -227,7 +227,7 @@ def describe_metric(metric: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _count_errors(setup: Setup, y: NDArray[Any], predictions: NDArray[Any]) -> dict[str, Any]:
-    """Wrong decisions, in all and of every class with its number of rows; None for numbers."""
+    """Count wrong decisions, in all and per class with its number of rows; None for regression."""
     if not setup.measure.classes:
         return {"errors": None, "class_errors": None}
     wrong = predictions != y

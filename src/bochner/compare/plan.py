@@ -1,4 +1,4 @@
-"""What a comparison measures: the setup, its cells in order, and what is left out and why."""
+"""Plan of a comparison: the setup, its cells in order, and what is left out and why."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from bochner.linear.splits import hold_out
 from bochner.models.methods import METHODS, Rows, find_method
 from bochner.records.cells import Cell
 
-METRIC = "metric"  # the setting of a cell that has one: its mode
-TEST = 0.25  # of the rows
-_VERSION = 8  # of what a cell means: a change makes those on file stale
+METRIC = "metric"  # the setting of a cell with a metric: its mode
+TEST = 0.25  # share of the rows
+_VERSION = 8  # of the meaning of a cell: a change makes those on file stale
 
 Line = tuple[str, int | None, str | None]  # method, width, mode of a metric
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What is compared on which rows, but for methods, widths and seeds.
+    """The rows and settings of a comparison, except for methods, widths and seeds.
 
-    `gamma` is given by the user, or None where it is chosen on held-out rows; `device` is
+    `gamma` is given by the user, or None if it is chosen on held-out rows; `device` is
     ``"cpu"`` for NumPy, otherwise a device of PyTorch. With a `metric`, a name of
-    :data:`bochner.models.pipelines.METRICS`, every method is measured without and with it.
+    :data:`bochner.models.pipelines.METRICS`, every method that can have one is
+    measured without and with it.
     """
 
     table: Table
@@ -43,12 +44,12 @@ class Setup:
 
 
 def line_name(cell: Cell) -> str:
-    """What a cell's line is called: its method, and whether a metric comes before it."""
+    """Return the name of a cell's line: its method, and whether a metric comes before it."""
     return cell.method if cell.setting(METRIC) is None else f"{cell.method} after a metric"
 
 
 def split_rows(setup: Setup, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which rows a random split learns from, and which it is tested on."""
+    """Return the training rows and the test rows of a random split."""
     y = setup.table.y
     return hold_out(
         y, seed, classes=setup.measure.classes, fraction=TEST, n_held=int(TEST * len(y))
@@ -58,12 +59,12 @@ def split_rows(setup: Setup, seed: int) -> tuple[NDArray[np.intp], NDArray[np.in
 def plan_cells(
     setup: Setup, methods: Sequence[str], widths: Sequence[int], n_seeds: int
 ) -> tuple[list[Cell], list[str]]:
-    """The cells of a comparison, and a sentence without full stop for each thing left out.
+    """Return the cells of a comparison, and a sentence without full stop for each thing left out.
 
-    One split comes after the other, in each the narrowest maps of all methods first, the cheapest
-    of them first: whenever time is up, as many methods as possible can be compared. What has no
-    width is among the narrowest. With a metric all of a width come again after it; methods for
-    images, whose pixels it would mix, and whole models do not.
+    One split comes after the other. Each begins with the narrowest maps of all methods, the
+    cheapest first, so that as many methods as possible can be compared whenever time is up. A
+    method without a width is among the narrowest. With a metric, all lines of a width are repeated
+    after it, except for methods for images, whose pixels it would mix, and whole models.
     """
     table = setup.table
     study = fingerprint(setup)
@@ -93,15 +94,15 @@ def _takes_metric(method: str) -> bool:
 
 
 def line_of(cell: Cell) -> Line:
-    """Method, width and metric of a cell: what splits are averaged of."""
+    """Return the method, width and metric of a cell, over whose splits scores are averaged."""
     return cell.method, cell.width, cell.setting(METRIC)
 
 
 def _narrowest_first(lines: Sequence[Line]) -> list[Line]:
-    """First every method at its smallest width, then at its next; the cheapest first.
+    """Sort lines: every method at its smallest width, then at its next; the cheapest first.
 
-    Of the last ones the costliest come first: no process is left with a long one when the others
-    have nothing more to do.
+    At the last width the costliest come first, so that no process is left with a long one when
+    the others have nothing more to do.
     """
     widths: dict[str, set[int]] = {}
     for method, width, _ in lines:
@@ -117,7 +118,7 @@ def _narrowest_first(lines: Sequence[Line]) -> list[Line]:
 
 
 def fingerprint(setup: Setup) -> str:
-    """A name for data and settings: cells with another one are not reused."""
+    """Return a name for data and settings: cells with another one are not reused."""
     digest = hashlib.sha256()
     settings = {
         "version": [__version__, _VERSION],

@@ -1,7 +1,7 @@
-"""Which lines go on to further splits: after each they are compared row by row.
+"""Choice of the lines that go on to further splits, compared row by row after each split.
 
-Splits are there to tell lines apart. What is far behind needs no other; and where all others are
-far behind one line, on many test rows, nothing is left to tell.
+Splits serve to tell lines apart. A line that is far behind needs no further split; and if all
+others are far behind one line, on many test rows, nothing is left to tell.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from bochner.linear.paired import is_clearly_lower
 from bochner.models.methods import METHODS
 from bochner.records.cells import Cell, Result
 
-BY_ROW = "by row"  # of a cell's details: what each test row contributes to the score
-_FAR = 2.0  # standard errors of the difference: what is dropped by chance was tied at best
-_MOST_ROWS = 4000  # that are written down
+BY_ROW = "by row"  # key of a cell's details: what each test row contributes to the score
+_FAR = 2.0  # standard errors of the difference: a line dropped by chance was tied at best
+_MOST_ROWS = 4000  # test rows that are written down
 _MANY_ROWS = 1000  # test rows that decide: with fewer, fits are cheap and luck is large
 _LARGEST = float(np.finfo(np.float16).max)
 
 
 def written(by_row: NDArray[np.float64]) -> str:
-    """Numbers of test rows, or of as many as are needed, as text."""
+    """Encode the numbers of the test rows, thinned out if there are many, as text."""
     some = by_row[:: -(-len(by_row) // _MOST_ROWS) or 1]
     half = np.clip(some, -_LARGEST, _LARGEST).astype("<f2")
     return base64.b64encode(half.tobytes()).decode()
 
 
 def read(text: str) -> NDArray[np.float64]:
-    """What :func:`written` wrote, to three digits."""
+    """Decode what :func:`written` encoded, to three digits."""
     return np.frombuffer(base64.b64decode(text), "<f2").astype(np.float64)
 
 
 def error_by_rows(result: Result) -> float:
-    """The standard error of a score over the test rows; NaN where they are not known."""
+    """Return the standard error of a score over the test rows; NaN where they are not known."""
     by_row = read(str(result.details.get(BY_ROW, "")))
     return float(by_row.std(ddof=1) / len(by_row) ** 0.5) if len(by_row) > 1 else math.nan
 
 
 def measured_once(results: Sequence[Result]) -> set[Line]:
-    """Lines that need no other split than the first.
+    """Return the lines that need no split but the first.
 
-    Those that the best is ahead of by far more than the noise: two standard errors of the
-    difference on the same test rows. And those of other packages whose counterpart of ours was
-    measured with the same width: one split tells what they cost, and the kernel is the same.
+    These are the lines that are behind the best by more than the noise, two standard errors of
+    the difference on the same test rows, and the lines of other packages whose counterpart of ours
+    was measured with the same width: one split tells what they cost, and the kernel is the same.
     Empty unless the best is known.
     """
     lines = {line_of(one.cell): [one] for one in _first_split(results)}
@@ -61,12 +61,12 @@ def measured_once(results: Sequence[Result]) -> set[Line]:
 
 
 def set_aside(results: Sequence[Result]) -> dict[Line, int]:
-    """Lines that need no further split, and after how many.
+    """Return the lines that need no further split, with the number of splits that decided it.
 
-    Those that are :func:`measured_once`, and of the others those that are far behind on all
-    splits so far. Random splits share rows, so that the error of a difference over `J` of them is
-    that over all their rows times the root of :math:`1 + (J - 1) q`, where `q` is the share of
-    the rows that a split tests on.
+    These are the lines of :func:`measured_once` and, among the others, those that are far behind
+    on all splits so far. Random splits share rows, so that the error of a difference over `J`
+    splits is the one over all their rows times the square root of :math:`1 + (J - 1) q`, where `q`
+    is the share of the rows that a split tests on.
     """
     found = dict.fromkeys(measured_once(results), 1)
     by_line: dict[Line, dict[int, Result]] = {}
@@ -85,21 +85,22 @@ def set_aside(results: Sequence[Result]) -> dict[Line, int]:
 
 
 def is_decided(results: Sequence[Result]) -> bool:
-    """Whether all lines but one are set aside, far behind it by many test rows."""
+    """Whether all lines but one are set aside, far behind it on many test rows."""
     first, aside = _first_split(results), set_aside(results)
     ahead = [one for one in first if line_of(one.cell) not in aside]
     n_splits = max(aside.values(), default=0)
     behind = n_splits > 1 or _far_behind({line_of(one.cell): [one] for one in first})
-    if len(ahead) != 1 or not behind:  # references are aside, but not behind
+    if len(ahead) != 1 or not behind:  # references are set aside, but not behind
         return False
     return n_splits * len(read(str(ahead[0].details[BY_ROW]))) >= _MANY_ROWS
 
 
 def worth_measuring(cells: Sequence[Cell], results: Sequence[Result]) -> list[Cell]:
-    """Cells of lines that are not :func:`set_aside`, and what led to that; one split at a time.
+    """Return the cells of lines that are not :func:`set_aside`, one split after the other.
 
-    Where all lines are known, and it :func:`is_decided`, no others. Of further splits the
-    costliest come first: no process is left with a long one when there is nothing more to do.
+    Lines that are set aside keep the cells that led to it. Once all lines are known and the
+    comparison :func:`is_decided`, no further split is measured. In further splits the costliest
+    cells come first: no process is left with a long one when there is nothing more to do.
     """
     first, aside = _first_split(results), set_aside(results)
     seconds = {line_of(one.cell): one.seconds for one in first}
@@ -119,7 +120,7 @@ def _first_split(results: Sequence[Result]) -> list[Result]:
 
 
 def _far_behind(lines: Mapping[Line, Sequence[Result]], errors: float = _FAR) -> list[Line]:
-    """Lines that are behind the best by far more than the noise, on the same splits."""
+    """Return the lines that are behind the best by more than the noise, on the same splits."""
     if not lines:
         return []
     best = max(lines, key=lambda line: sum(one.score for one in lines[line]))

@@ -46,7 +46,7 @@ __all__ = [
     "windmill",
 ]
 
-# Those that are in other modules than `local`.
+# Names defined in modules other than `local`.
 _MODULES = {
     "bundled": ("BUNDLED", "Dataset", "load_bundled"),
     "tables": ("Table", "TableError", "read_table"),

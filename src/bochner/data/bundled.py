@@ -1,4 +1,4 @@
-"""Data by name, with no files and no download: one registry."""
+"""Registry of datasets that are available by name, without files or downloads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bochner.data.images import Shape
 
 @dataclass(frozen=True)
 class Bundled:
-    """A dataset that is always there: what gives its rows and labels, and what rows look like."""
+    """A dataset that is always available: a loader of its rows and labels, and image shape."""
 
     load: Callable[[], tuple[Any, Any]]
-    image_shape: Shape | None = None  # of every row, where it is an image
+    image_shape: Shape | None = None  # of every row, if rows are images
 
 
 def _load_from_scikit_learn(loader: str) -> tuple[Any, Any]:
@@ -47,7 +47,7 @@ BUNDLED: dict[str, Bundled] = {
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows and their labels, which are whole for classes and float64 for numbers."""
+    """Rows and their labels: integers for classes, float64 for numbers."""
 
     name: str
     X: NDArray[np.float64]
@@ -62,12 +62,17 @@ class Dataset:
 
 
 def load_bundled(name: str) -> Dataset:
-    """Load one of scikit-learn's own datasets, or one that is drawn by a formula.
+    """Load one of scikit-learn's bundled datasets, or one that is drawn by a formula.
 
     Parameters
     ----------
     name : {"digits", "breast-cancer", "wine", "iris", "diabetes", "windmill"}
-        Which one; for diabetes the labels are numbers.
+        Name of the dataset; for ``"diabetes"`` the labels are numbers.
+
+    Returns
+    -------
+    Dataset
+        Rows and labels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the columns of a DataFrame hold: numbers, categories, dates, or nothing to learn from."""
+"""Kinds of the columns of a DataFrame: numbers, categories, dates, or nothing to learn from."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bochner.records.wording import counted
 Kind = Literal["number", "category", "date", "text", "constant"]
 USED_KINDS: tuple[Kind, ...] = ("number", "category", "date")  # others cannot help
 
-MOST_CATEGORIES = 50  # different values, above which text may not be a category
-_INSPECTED = 1000  # values that dates are recognised by
+MOST_CATEGORIES = 50  # distinct values, above which text may not be a category
+_INSPECTED = 1000  # values inspected to recognise dates
 
 
 def column_kinds(X: Any) -> dict[Any, Kind]:
-    """What the columns of a DataFrame hold.
+    """Return what the columns of a DataFrame hold.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def column_kinds(X: Any) -> dict[Any, Kind]:
     Returns
     -------
     dict
-        From the name of a column to ``"number"``, ``"category"``, ``"date"``, or to what is left
-        out: ``"text"`` (most rows have a value of their own) and ``"constant"``.
+        Kind of each column, by its name: ``"number"``, ``"category"``, ``"date"``, or a kind that
+        is left out, ``"text"`` (most rows have a value of their own) or ``"constant"``.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _kind(column: Any) -> Kind:
 
 
 def _says_dates(values: Any) -> bool:
-    """Whether text is dates: digits first, and read as dates without exception."""
+    """Whether text holds dates: all values start with digits and can be read as dates."""
     sample = values.iloc[:_INSPECTED].astype(str)
     if not sample.str.match(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
         return False
@@ -69,9 +69,9 @@ def _says_dates(values: Any) -> bool:
 
 
 def value_kind(values: Any) -> str | None:
-    """What a column or an array of labels holds: "numbers", "dates" or "text".
+    """Return what a column or an array of labels holds: "numbers", "dates" or "text".
 
-    Truth values are numbers, also in a column with gaps; where nothing is there it is None.
+    Booleans are numbers, also in a column with gaps. The result is None if there are no values.
 
     >>> import pandas as pd
     >>> value_kind(pd.Series([True, None])), value_kind(pd.Series(["1"])), value_kind([None])
@@ -90,7 +90,7 @@ def value_kind(values: Any) -> str | None:
 
 
 def parse_times(column: Any, day_first: bool) -> Any:
-    """Times in UTC out of a Series of times or text, missing where a value is neither."""
+    """Convert a Series of times or text to times in UTC, missing where a value is neither."""
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -101,14 +101,14 @@ def parse_times(column: Any, day_first: bool) -> Any:
 
 
 def day_comes_first(column: Any) -> bool:
-    """Whether more of the first values are dates when the day comes before the month."""
+    """Whether more of the first values are dates if the day comes before the month."""
     sample = column.dropna().iloc[:_INSPECTED]
     by_day, by_month = (parse_times(sample, first).notna().sum() for first in (True, False))
     return bool(by_day > by_month)
 
 
 def count_infinite(X: Any) -> int:
-    """Infinite entries in the columns of numbers of a DataFrame.
+    """Count the infinite entries in the numeric columns of a DataFrame.
 
     >>> import pandas as pd
     >>> count_infinite(pd.DataFrame({"a": [1.0, float("inf")], "b": ["x", "inf"]}))
@@ -119,5 +119,5 @@ def count_infinite(X: Any) -> int:
 
 
 def infinite_note(count: int) -> str:
-    """The sentence about infinite entries of a DataFrame, without its full stop."""
+    """Return the sentence about infinite entries of a DataFrame, without its full stop."""
     return f"{counted(count, 'infinite value')} {'counts' if count == 1 else 'count'} as missing"

@@ -1,6 +1,6 @@
-"""Raw files, as their public homes have them, made into the arrays of our data files.
+"""Conversion of raw files, as published, into the arrays of our data files.
 
-Every function takes the paths of what was downloaded and gives the arrays that
+Every function takes the paths of the downloaded files and returns the arrays that
 :mod:`bochner.data.local` reads, by name. Nothing is unpickled, and archives are read member by
 member, never unpacked.
 """
@@ -22,16 +22,16 @@ from sklearn.utils import gen_batches
 
 Arrays = dict[str, NDArray[Any]]
 
-SIDE = 32  # pixels of an image of CIFAR
+SIDE = 32  # pixels along a side of a CIFAR image
 SHEET = 50  # images per row and column of a sheet
 _ORIENTATIONS, _CELL = 8, 4
 
-_ADULT_NUMBERS = [0, 2, 4, 10, 11, 12]  # the columns that are counted
+_ADULT_NUMBERS = [0, 2, 4, 10, 11, 12]  # the numeric columns
 _ADULT_CATEGORIES = [1, 3, 5, 6, 7, 8, 9, 13]
 
 
 def mnist(images: Path, labels: Path, test_images: Path, test_labels: Path) -> Arrays:
-    """MNIST's four idx files, compressed with gzip."""
+    """Convert MNIST's four idx files, compressed with gzip."""
     X, y, X_test, y_test = map(_idx, (images, labels, test_images, test_labels))
     return {
         "X_train": X.reshape(len(X), -1),
@@ -42,7 +42,7 @@ def mnist(images: Path, labels: Path, test_images: Path, test_labels: Path) -> A
 
 
 def svmlight_parts(train: Path, test: Path, n_features: int, dtype: Any) -> Arrays:
-    """A training and a test file in LIBSVM's format, dense; labels -1 and +1 become int8."""
+    """Convert training and test files in LIBSVM's format; labels -1 and +1 become int8."""
     arrays: Arrays = {}
     for part, path in (("train", train), ("test", test)):
         X, y = _svmlight(str(path), n_features)
@@ -53,16 +53,16 @@ def svmlight_parts(train: Path, test: Path, n_features: int, dtype: Any) -> Arra
 
 
 def svmlight_numbers(path: Path, n_features: int) -> Arrays:
-    """One file in LIBSVM's format with numbers to predict, dense float32."""
+    """Convert one file in LIBSVM's format with numbers to predict to dense float32."""
     X, y = _svmlight(str(path), n_features)
     return {"X": X.toarray().astype(np.float32), "y": y.astype(np.float32)}
 
 
 def adult(archive: Path) -> Arrays:
-    """UCI's Adult: six columns of numbers, then one for each value of each other column.
+    """Convert UCI's Adult: six numeric columns, then one for each value of each other column.
 
-    Values are in the order of their names, and the question mark is one of them: 108 columns. The
-    label is +1 for more than 50K.
+    Values are sorted by name, and the question mark is one of them: 108 columns. The label is +1
+    for more than 50K.
     """
     parts = []
     with zipfile.ZipFile(archive) as files:
@@ -78,7 +78,7 @@ def adult(archive: Path) -> Arrays:
 
 
 def internet_ads(archive: Path) -> Arrays:
-    """UCI's Internet Advertisements without its first four columns; -1 is an advertisement."""
+    """Convert UCI's Internet Advertisements, less its first four columns; -1 is an ad."""
     with zipfile.ZipFile(archive) as files:
         rows = [row for row in csv.reader(StringIO(files.read("ad.data").decode())) if row]
     # Few of these values are missing ("?"), and only in the columns that are left out or in one
@@ -89,7 +89,7 @@ def internet_ads(archive: Path) -> Arrays:
 
 
 def farm_ads(archive: Path) -> Arrays:
-    """UCI's Farm Ads as a sparse matrix of ones."""
+    """Convert UCI's Farm Ads to a sparse matrix of ones."""
     with zipfile.ZipFile(archive) as files:
         X, y = _svmlight(BytesIO(files.read("farm-ads-vect")), 54877)
     X.sort_indices()
@@ -102,7 +102,7 @@ def farm_ads(archive: Path) -> Arrays:
 
 
 def covtype(folder: Path) -> Arrays:
-    """Covertype, through scikit-learn, which checks what it downloads."""
+    """Fetch Covertype through scikit-learn, which checks what it downloads."""
     from sklearn.datasets import fetch_covtype
 
     data = fetch_covtype(data_home=folder)
@@ -110,10 +110,10 @@ def covtype(folder: Path) -> Arrays:
 
 
 def cadata(folder: Path) -> Arrays:
-    """Californian houses, through scikit-learn, with the columns of the original file.
+    """Fetch Californian houses through scikit-learn, with the columns of the original file.
 
-    scikit-learn has averages over households where the original has totals, which are whole
-    numbers: they are found again by rounding.
+    scikit-learn has averages over households where the original has totals. These are integers,
+    so that they are recovered by rounding.
     """
     from sklearn.datasets import fetch_california_housing
 
@@ -121,7 +121,7 @@ def cadata(folder: Path) -> Arrays:
 
 
 def california(X: NDArray[Any], y: NDArray[Any]) -> Arrays:
-    """The original columns of scikit-learn's version: totals for averages, dollars for 100000.
+    """Recover the original columns: totals from averages, dollars from units of 100000.
 
     >>> averages = np.array([[8.3252, 41, 880 / 126, 129 / 126, 322, 322 / 126, 37.88, -122.23]])
     >>> california(averages, np.array([4.526]))["X"][0, 2:6]
@@ -138,7 +138,7 @@ def california(X: NDArray[Any], y: NDArray[Any]) -> Arrays:
 
 
 def cifar10_sheets(archive: Path, part: str) -> Arrays:
-    """Images of CIFAR-10 on sheets, each the bytes of a PNG file, and their labels."""
+    """Convert images of CIFAR-10 to sheets, each the bytes of a PNG file, and labels."""
     try:
         from PIL import Image
     except ImportError:
@@ -155,7 +155,7 @@ def cifar10_sheets(archive: Path, part: str) -> Arrays:
 
 
 def cifar10_hog(archive: Path) -> Arrays:
-    """Histograms of oriented gradients of CIFAR-10."""
+    """Convert CIFAR-10 to histograms of oriented gradients."""
     arrays: Arrays = {}
     for part in ("train", "test"):
         images, labels = cifar_images(archive, part)
@@ -165,7 +165,7 @@ def cifar10_hog(archive: Path) -> Arrays:
 
 
 def cifar_images(archive: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (n, 32, 32, 3) and labels of the binary version of CIFAR-10.
+    """Return images (n, 32, 32, 3) and labels from the binary version of CIFAR-10.
 
     A record is a label, then red, green and blue planes.
     """
@@ -186,10 +186,10 @@ def cifar_images(archive: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 def oriented_gradients(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-    r"""Histograms of oriented gradients: 8 orientations in cells of 4 x 4 pixels.
+    r"""Compute histograms of oriented gradients: 8 orientations in cells of 4 x 4 pixels.
 
     The gradient of the grey image is a central difference, zero at the border. A cell's histogram
-    adds the gradients' lengths by their direction, up to sign, and is divided by its sum.
+    sums the lengths of the gradients by direction, up to sign, and is divided by its sum.
 
     >>> ramp = np.tile(np.arange(32, dtype=np.uint8)[None, :, None], (32, 1, 3))
     >>> oriented_gradients(ramp[None]).reshape(8, 8, 8)[4, 4].round(2)
@@ -212,12 +212,12 @@ def _oriented(images: NDArray[np.uint8]) -> NDArray[np.float64]:
         inside = (angle >= k * width) & (angle < (k + 1) * width)
         split = np.where(inside, length, 0).reshape(n, cells, _CELL, cells, _CELL)
         histograms[..., k] = split.mean(axis=(2, 4))
-    histograms /= histograms.sum(axis=-1, keepdims=True) + 1e-5  # a flat cell has none
+    histograms /= histograms.sum(axis=-1, keepdims=True) + 1e-5  # the sum of a flat cell is zero
     return histograms.reshape(n, -1)
 
 
 def _idx(path: Path) -> NDArray[np.uint8]:
-    """An array of bytes: two zeros, the type, the number of axes, the lengths, the values."""
+    """Read an array of bytes: two zeros, the type, the number of axes, lengths, values."""
     content = gzip.decompress(path.read_bytes())
     if content[:3] != b"\0\0\x08":
         raise ValueError(f"{path.name} is not an idx file of bytes.")

@@ -1,10 +1,10 @@
-"""Data files from their public homes, checked and kept in a cache folder.
+"""Download data files from their public homes, check them and keep them in a cache folder.
 
-A file is looked for in the folder that ``BOCHNER_DATA`` names, then in the cache, and is only then
-downloaded, which is said in one line. The cache is ``BOCHNER_CACHE``, or ``bochner`` in the user's
-cache folder. What is known of a download is checked: its published checksum; where there is none,
-the checksum it had the first time, which is kept next to it. The arrays made of it are then
-compared with those that our published results were measured on.
+A file is looked for in the folder named by ``BOCHNER_DATA``, then in the cache, and is downloaded
+only if it is in neither; a download is announced in one line. The cache is ``BOCHNER_CACHE``, or
+``bochner`` in the user's cache folder. A download is checked against its published checksum, or
+if there is none against the checksum of the first download, which is kept next to it. The arrays
+made from it are then compared with those that our published results were measured on.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 UCI = "https://archive.ics.uci.edu/static/public"
 MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist"
 CIFAR = "https://www.cs.toronto.edu/~kriz"
-FIGSHARE = "figshare.com"  # where scikit-learn has its data sets
+FIGSHARE = "figshare.com"  # where scikit-learn has its datasets
 
-# Of a connection, a checksum, or a file that is not what it should be.
+# Errors of a connection, a checksum, or a file that is not what it should be.
 _FAILURES = (OSError, ValueError, KeyError, RuntimeError, EOFError, BadZipFile, TarError)
 
-# An address, what its content must hash to (None: as the first time), and where to keep it.
+# Takes an address, the checksum of its content (None: that of the first time), where to keep it.
 Fetch = Callable[[str, str | None, Path], Path]
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data file comes from.
+    """Source of a data file.
 
-    `addresses` have published checksums, or None. `make` turns the files downloaded, or for a
-    source of scikit-learn's own the cache folder, into arrays. `digest` is that of the arrays of
-    the file we have measured with.
+    `addresses` maps addresses to published checksums, or None. `make` turns the downloaded files,
+    or the cache folder if scikit-learn downloads them itself, into arrays. `digest` is the
+    checksum of the arrays that we have measured with.
     """
 
     make: Callable[..., Arrays]
     addresses: Mapping[str, str | None]
     size: str
     digest: str | None = None
-    home: str = ""  # of a source that scikit-learn fetches
+    home: str = ""  # name of a source that scikit-learn fetches
 
     def __str__(self) -> str:
         return self.home or next(iter(self.addresses))
 
     @property
     def host(self) -> str:
-        """The name of the server."""
+        """Name of the server."""
         if not self.addresses:
             return FIGSHARE
         return urlsplit(next(iter(self.addresses))).hostname or str(self)
@@ -156,12 +156,12 @@ SOURCES: dict[str, Source] = {
 def obtain(
     file: str, *, offline: bool = False, say: Say | None = None, fetch: Fetch | None = None
 ) -> Path:
-    """The path of a data file: in the user's folder, in the cache, or downloaded to it.
+    """Return the path of a data file: in the user's folder, in the cache, or downloaded to it.
 
-    `say` is called with a line before a download, and where the data differ from ours; by default
-    it prints to stderr. `fetch` gets one address, checks it and says where it is; by default it is
-    pooch. Where the file is nowhere and cannot be downloaded, the message of the FileNotFoundError
-    is one line.
+    `say` is called with a line before a download, and if the data differ from ours; by default it
+    prints to stderr. `fetch` downloads one address, checks the file and returns its path; by
+    default this is done by pooch. If the file is nowhere and cannot be downloaded, a
+    FileNotFoundError with a message of one line is raised.
     """
     existing = find_file(file)
     if existing is not None:
@@ -201,7 +201,7 @@ def obtain(
 
 
 def digest(arrays: Arrays) -> str:
-    """A checksum of arrays that does not depend on their types or on how they are stored.
+    """Return a checksum of arrays that does not depend on their types or how they are stored.
 
     >>> digest({"y": np.ones(3, dtype=np.int8)}) == digest({"y": np.ones(3)})
     True
@@ -220,7 +220,7 @@ def _fetched(source: Source, folder: Path, fetch: Fetch) -> list[Path]:
     paths = []
     for address, known in source.addresses.items():
         recorded = known or _recorded(folder).get(address)
-        # A folder each: different homes may have files of the same name.
+        # A folder for each address: different homes may have files of the same name.
         name = hashlib.sha256(address.encode()).hexdigest()[:8]
         path = fetch(address, recorded, folder / name / address.rpartition("/")[2])
         if known is None:

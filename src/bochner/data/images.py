@@ -1,7 +1,7 @@
-"""Rows that are images: how large, and how they become flat.
+"""Rows that are images: their shapes, and how they are flattened.
 
-A shape is height, width and channels. A flat row goes through an image row by row, the channels
-of a pixel side by side.
+A shape is height, width and channels. A flat row holds an image row by row, with the channels of
+a pixel side by side.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bochner.data.errors import TableError
 Shape = tuple[int, int, int]
 ImageShape = Shape | Literal["auto"] | None
 
-_SMALLEST_SIDE = 4  # below, an array of more dimensions is not taken for images
-_COLOURS = (1, 3, 4)  # channels: grey, three colours, and how opaque
+_SMALLEST_SIDE = 4  # below it, an array with more dimensions is not taken for images
+_COLOURS = (1, 3, 4)  # channels: grey, three colours, and opacity
 
 
 def parse_image_shape(text: str | None) -> ImageShape:
-    """The shape that a user wrote: ``28x28``, ``32x32x3``, ``none``; nothing is ``"auto"``.
+    """Parse a shape given by a user: ``28x28``, ``32x32x3``, ``none``; None means ``"auto"``.
 
     >>> parse_image_shape("28x28"), parse_image_shape("32 x 32 x 3"), parse_image_shape("none")
     ((28, 28, 1), (32, 32, 3), None)
@@ -44,7 +44,7 @@ def parse_image_shape(text: str | None) -> ImageShape:
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape as people write it.
+    """Format a shape as people write it.
 
     >>> shape_text((28, 28, 1)), shape_text((32, 32, 3))
     ('28 x 28', '32 x 32 x 3')
@@ -53,12 +53,12 @@ def shape_text(shape: Shape) -> str:
 
 
 def flatten_images(X: Any, wanted: ImageShape = "auto") -> tuple[Any, Shape | None]:
-    """Arrays of more than two dimensions as flat rows, and the shape of the images they were.
+    """Flatten arrays of more than two dimensions to rows; also return the shape of the images.
 
-    Three dimensions are grey images, four have channels at the end, or right after the number of
-    the image where only that makes sense: then they are moved to the end, unless `wanted` says
-    otherwise. The shape is None where these are not images: other numbers of dimensions, a side
-    below 4, or a `wanted` of None.
+    Arrays with three dimensions are grey images. With four dimensions, channels come last, or
+    right after the number of the image if only that makes sense: they are then moved to the end,
+    unless `wanted` says otherwise. The shape is None if these are not images: with another number
+    of dimensions, a side below 4, or a `wanted` of None.
 
     >>> rows, shape = flatten_images(np.zeros((10, 3, 8, 6), np.uint8))
     >>> rows.shape, shape
@@ -77,9 +77,9 @@ def flatten_images(X: Any, wanted: ImageShape = "auto") -> tuple[Any, Shape | No
 
 
 def check_image_shape(X: Any, shape: Shape, name: str) -> Any:
-    """Rows of numbers with as many columns as images of this shape, or a TableError.
+    """Return the rows if they are numbers, one per entry of an image; else raise a TableError.
 
-    A sparse matrix may be narrower: what is missing at the end is zero.
+    A sparse matrix may be narrower: columns missing at the end are zero.
     """
     wanted, n_columns = math.prod(shape), X.shape[1]
     if hasattr(X, "toarray") and n_columns < wanted:

@@ -1,4 +1,4 @@
-"""The target of a table: classes or numbers, and which rows have one that can be used."""
+"""Targets of tables: whether they are classes or numbers, and which rows have a usable one."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from bochner.data.columns import column_kinds
 from bochner.data.errors import TableError
 from bochner.records.wording import counted
 
-_MOST_INTEGER_CLASSES = 30  # more distinct whole numbers than this are taken for numbers
-_FEWEST_OF_A_CLASS = 4  # rows: two to learn from, one to choose on, one to test
+_MOST_INTEGER_CLASSES = 30  # more distinct integers than this are not taken for classes
+_FEWEST_OF_A_CLASS = 4  # rows: two to learn from, one for selection, one to test
 _MOST_CLASSES = 1000
-FEWEST_ROWS = 20  # of a table to learn from
+FEWEST_ROWS = 20  # fewest rows of a table to learn from
 
 
 def recognise_task(y: Any) -> str:
-    """Whether labels are classes or numbers.
+    """Decide whether labels are classes or numbers.
 
-    Text, truth values and up to 30 different whole numbers (which come twice on average) are
-    classes; other numbers are numbers.
+    Text, Booleans and up to 30 distinct integers (that occur at least twice on average) are
+    classes; all other labels are numbers.
 
     Parameters
     ----------
@@ -31,6 +31,7 @@ def recognise_task(y: Any) -> str:
     Returns
     -------
     {"classification", "regression"}
+        Task that the labels call for.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def recognise_task(y: Any) -> str:
 
 
 def task_notes(y: NDArray[Any], task: str) -> list[str]:
-    """Where whole numbers could be meant either way, the sentence how they were taken."""
+    """Return a sentence about how integers were taken, if they could be classes or numbers."""
     if y.dtype.kind not in "iuf" or (y.dtype.kind == "f" and not _are_whole(y)):
         return []
     distinct = len(np.unique(y))
@@ -65,7 +66,7 @@ def task_notes(y: NDArray[Any], task: str) -> list[str]:
 
 
 def column_values(column: Any, name: str | None) -> NDArray[Any]:
-    """A column of a DataFrame as numbers, truth values or text; dates are refused."""
+    """Return a column of a DataFrame as numbers, Booleans or text; dates are refused."""
     from pandas.api import types
 
     kind = column.dtype
@@ -82,14 +83,14 @@ def column_values(column: Any, name: str | None) -> NDArray[Any]:
 
 
 def known_classes(labels: Any, classes: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Which labels, as a file has them, are among classes that were learned; and their classes.
+    """Return a mask of the labels of a file that are learned classes, and their classes.
 
     >>> known_classes([1.0, None, 7.0, 2.0], np.array([1, 2]))
     (array([ True, False, False,  True]), array([1, 2]))
     """
     import pandas as pd
 
-    codes, found = pd.factorize(pd.Series(labels))  # -1 where it is missing
+    codes, found = pd.factorize(pd.Series(labels))  # -1 where a label is missing
     positions = {class_text(label): position for position, label in enumerate(classes)}
     of_found = np.array([positions.get(class_text(label), -1) for label in found] + [-1])
     of_rows = of_found[codes]
@@ -98,7 +99,7 @@ def known_classes(labels: Any, classes: NDArray[Any]) -> tuple[NDArray[np.bool_]
 
 
 def known_numbers(labels: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Which labels, as a file has them, are finite numbers; and these numbers.
+    """Return a mask of the labels of a file that are finite numbers, and these numbers.
 
     >>> known_numbers([1, None, 2])
     (array([ True, False,  True]), array([1., 2.]))
@@ -114,19 +115,19 @@ def known_numbers(labels: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
 
 
 def class_text(label: Any) -> str:
-    """A class as text: 3.0 is the class 3, which a column with gaps makes of it."""
+    """Return a class as text; 3.0 is the class 3, as read from a column with gaps."""
     if isinstance(label, (float, np.floating)) and float(label).is_integer():
         return str(int(label))
     return str(label).strip()
 
 
 def without_target_note(count: int) -> str:
-    """The sentence about rows that have no target."""
+    """Return the sentence about rows that have no target."""
     return f"{counted(count, 'row')} without a target {'was' if count == 1 else 'were'} left out."
 
 
 def numbers(y: NDArray[Any], name: str | None) -> NDArray[np.float64]:
-    """The target of a regression, or an error where it is none."""
+    """Return the target of a regression as float64, or raise an error if it is not one."""
     if y.dtype.kind in "UO":
         raise TableError(
             f"the target {name!r} is text, such as {str(y[0])!r}: that is not a regression; use "
@@ -147,7 +148,7 @@ def numbers(y: NDArray[Any], name: str | None) -> NDArray[np.float64]:
 
 
 def classes(X: Any, y: NDArray[Any], notes: list[str]) -> tuple[Any, NDArray[Any]]:
-    """Rows of classes that are large enough to be learned and tested."""
+    """Return the rows of classes that are large enough to be learned and tested."""
     if y.dtype.kind == "f" and not _are_whole(y):
         raise TableError(
             "the target holds numbers that are not whole, such as "

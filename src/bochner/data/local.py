@@ -1,8 +1,8 @@
 """Datasets in files of the user's own, in the folder named by ``BOCHNER_DATA``.
 
-Nothing is downloaded here; what :mod:`bochner.data.download` has put into its cache is found
-after what is in the folder. A file that is in neither is a FileNotFoundError. Each is a NumPy
-archive without pickles:
+Nothing is downloaded here. Files are looked for in the folder first, then in the cache of
+:mod:`bochner.data.download`; a file that is in neither raises a FileNotFoundError. Each file is a
+NumPy archive without pickles:
 
 =================  =====================================================================
 adult.npz          ``X_train``, ``y_train``, ``X_test``, ``y_test``
@@ -21,9 +21,11 @@ cpusmall.npz       ``X``, ``y``: numbers to predict
 yearmsd.npz        ``X_train``, ``y_train``, ``X_test``, ``y_test``: numbers to predict
 =================  =====================================================================
 
-:func:`load_local` gives the rows of the file as they are. The other loaders prepare them: a fixed
-split into training and test rows, and columns moved (and scaled, for regression) by what the
-training rows say.
+:func:`load_local` returns the rows of the file, with grey levels divided by 255;
+:func:`load_images` and :func:`load_yearmsd` return them unchanged. :func:`load_pair`,
+:func:`load_mnist` and :func:`load_cifar10_hog` keep the split of the file and subtract the mean of
+the training rows. :func:`load_regression` makes a random split and standardises the columns by its
+training rows.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ _PARTS = ("X_train", "y_train", "X_test", "y_test")
 
 @dataclass(frozen=True)
 class LocalDataset:
-    """Rows and their labels; the test part is None where the data has no fixed split.
+    """Rows and their labels; the test part is None if the data has no fixed split.
 
     Labels are -1 and +1, except from :func:`load_mnist` and :func:`load_cifar10_hog` (classes 0
     to 9) and :func:`load_regression` (numbers).
@@ -83,12 +85,12 @@ class LocalDataset:
 
 
 def data_folder() -> Path:
-    """The folder named by the environment variable ``BOCHNER_DATA``.
+    """Return the folder named by the environment variable ``BOCHNER_DATA``.
 
     Raises
     ------
     FileNotFoundError
-        When the variable is not set, or what it names is not a folder.
+        If the variable is not set, or does not name a folder.
     """
     value = os.environ.get(VARIABLE)
     if not value:
@@ -102,7 +104,7 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """What ``BOCHNER_CACHE`` names, or ``bochner`` in the user's cache folder."""
+    """Return the folder named by ``BOCHNER_CACHE``, or ``bochner`` in the user's cache folder."""
     value = os.environ.get(CACHE_VARIABLE)
     if value:
         return Path(value).expanduser()
@@ -110,7 +112,7 @@ def cache_folder() -> Path:
 
 
 def find_file(file: str) -> Path | None:
-    """The path of a data file in the user's folder or in the cache; None if it is in neither."""
+    """Return the path of a data file in the user's folder or the cache; None if in neither."""
     folders = [Path(os.environ[VARIABLE]).expanduser()] if os.environ.get(VARIABLE) else []
     paths = [folder / file for folder in (*folders, cache_folder())]
     return next((path for path in paths if path.is_file()), None)
@@ -126,11 +128,16 @@ def load_local(name: str) -> LocalDataset:
     ----------
     name : {"a9a", "adult", "ads", "breast", "covtype", "farm", "ijcnn1", "mnist17", "mnist49", \
             "mnist56"}
-        Which one. ``"breast"`` comes with scikit-learn and needs no folder. ``"farm"`` is a
-        sparse CSR matrix in float32; the others are dense, in float64 but for ``"covtype"``,
-        whose half a million rows are float32 and whose second class (+1) is told from all others.
-        The pairs of digits are one pool of MNIST's training and test images, all of the lower
-        digit (-1) before all of the higher (+1).
+        Name of the dataset. ``"breast"`` comes with scikit-learn and needs no folder. ``"farm"``
+        is a sparse CSR matrix in float32; the others are dense, in float64 except for
+        ``"covtype"``, whose half a million rows are float32 and whose labels tell the second class
+        (+1) from all others. The pairs of digits pool MNIST's training and test images, all of
+        the lower digit (-1) before all of the higher (+1).
+
+    Returns
+    -------
+    LocalDataset
+        Rows and labels.
 
     Examples
     --------
@@ -144,17 +151,23 @@ def load_local(name: str) -> LocalDataset:
 
 
 def load_pair(name: str) -> LocalDataset:
-    """Two classes of MNIST or of CIFAR-10, with the training and test rows of their files.
+    """Load two classes of MNIST or CIFAR-10, with the training and test rows of their files.
 
     Pixels of MNIST are divided by 255; rows of CIFAR-10 are histograms of oriented gradients.
-    The mean of the training rows is subtracted from both parts. float32. This is the protocol of
-    Bullins, Zhang and Zhang (2018); the pairs of digits of :func:`load_local` are one pool.
+    The mean of the training rows is subtracted from both parts. Rows are float32. This is the
+    protocol of Bullins, Zhang and Zhang (2018); the pairs of digits of :func:`load_local` are one
+    pool.
 
     Parameters
     ----------
     name : {"mnist17", "mnist49", "mnist56", "cifar_plane_bird", "cifar_auto_truck", \
             "cifar_dog_frog", "cifar_auto_ship", "cifar_auto_deer"}
-        Which two; the class that is named first has the label -1.
+        Name of the pair; the class that is named first has the label -1.
+
+    Returns
+    -------
+    LocalDataset
+        Rows of both classes, with labels -1 and +1.
     """
     if name not in PAIRS:
         raise ValueError(f"unknown pair {name!r}; there are {', '.join(PAIRS)}.")
@@ -169,35 +182,37 @@ def load_pair(name: str) -> LocalDataset:
 
 
 def load_mnist() -> LocalDataset:
-    """All ten digits of MNIST: 60000 rows to train, 10000 to test; labels 0 to 9.
+    """Load all ten digits of MNIST: 60000 rows to train, 10000 to test; labels 0 to 9.
 
-    Pixels are divided by 255, and the mean of the training rows is subtracted. float32.
+    Pixels are divided by 255, and the mean of the training rows is subtracted. Rows are float32.
     """
     return _centred("mnist", "mnist.npz", range(10))
 
 
 def load_cifar10_hog() -> LocalDataset:
-    """All ten classes of CIFAR-10 as histograms of oriented gradients; labels 0 to 9.
+    """Load all ten classes of CIFAR-10 as histograms of oriented gradients; labels 0 to 9.
 
-    50000 rows to train, 10000 to test, 512 columns. The mean of the training rows is subtracted.
-    float32.
+    There are 50000 rows to train, 10000 to test, and 512 columns. The mean of the training rows is
+    subtracted. Rows are float32.
     """
     return _centred("cifar10_hog", "cifar10_hog.npz", range(10))
 
 
 def load_images(name: str) -> LocalDataset:
-    """Images with their shape, from the folder named by ``BOCHNER_DATA``.
+    """Load images with their shape from the folder named by ``BOCHNER_DATA``.
 
     Parameters
     ----------
     name : {"mnist", "cifar10"}
-        60000 and 10000 images of 28 x 28 grey levels, or 50000 and 10000 of 32 x 32 pixels in red,
-        green and blue; classes are 0 to 9. CIFAR-10 is stored as pictures: Pillow reads them.
+        Name of the dataset: 60000 and 10000 images of 28 x 28 grey levels, or 50000 and 10000 of
+        32 x 32 pixels in red, green and blue; classes are 0 to 9. CIFAR-10 is stored as pictures,
+        which Pillow reads.
 
     Returns
     -------
     LocalDataset
-        `X_train` and `X_test` are uint8, of shape (n, 28, 28) or (n, 32, 32, 3).
+        Images and labels. `X_train` and `X_test` are uint8, of shape (n, 28, 28) or
+        (n, 32, 32, 3).
     """
     if name not in IMAGES:
         raise ValueError(f"unknown images {name!r}; there are {', '.join(IMAGES)}.")
@@ -211,7 +226,7 @@ def load_images(name: str) -> LocalDataset:
 
 
 def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0) -> LocalDataset:
-    """Numbers to predict: a random split, and columns standardised by the training rows.
+    """Load a regression dataset: a random split, with columns standardised by training rows.
 
     A column that is constant on the training rows becomes zero there. Rows and targets are
     float64; the targets are those of the file.
@@ -219,11 +234,17 @@ def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0
     Parameters
     ----------
     name : {"cadata", "cpusmall"}
-        Californian house values, or the share of time that a computer spends in user mode.
+        Name of the dataset: Californian house values, or the share of time that a computer spends
+        in user mode.
     test_size : float, default=0.25
         Share of the rows to test on.
     random_state : int, default=0
-        Decides the split.
+        Seed of the random split.
+
+    Returns
+    -------
+    LocalDataset
+        Rows and targets.
     """
     if name not in REGRESSION:
         raise ValueError(f"unknown dataset {name!r}; there are {', '.join(REGRESSION)}.")
@@ -242,9 +263,9 @@ def load_regression(name: str, *, test_size: float = 0.25, random_state: int = 0
 
 
 def load_yearmsd() -> LocalDataset:
-    """YearPredictionMSD: the year of a song from 90 numbers; the fixed split of its home.
+    """Load YearPredictionMSD: the year of a song from 90 numbers, with its published split.
 
-    463715 rows to train and 51630 to test, as they are in the file; targets are float64.
+    There are 463715 rows to train and 51630 to test, as they are in the file; targets are float64.
     """
     X, y, X_test, y_test = _read("yearmsd.npz", *_PARTS)
     return LocalDataset("yearmsd", X, y.astype(np.float64), X_test, y_test.astype(np.float64))
@@ -271,7 +292,7 @@ def _read(file: str, *keys: str) -> list[NDArray[Any]]:
 
 
 def read_sheets(file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """Images cut out of sheets, and their labels."""
+    """Cut images out of the sheets of a file; return them and their labels."""
     try:
         from PIL import Image
     except ImportError:
@@ -291,7 +312,7 @@ def read_sheets(file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
 
 
 def _centred(name: str, file: str, classes: Iterable[int]) -> LocalDataset:
-    """Rows of some classes in float32, less the mean of those to train on."""
+    """Load rows of some classes in float32, minus the mean of the training rows."""
     X, y, X_test, y_test = _read(file, *_PARTS)
     wanted, unit = list(classes), _UNITS.get(file, 1)
     kept, test_kept = np.isin(y, wanted), np.isin(y_test, wanted)

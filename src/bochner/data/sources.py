@@ -1,8 +1,8 @@
-"""What a user names as data: a file, a folder, or a pattern. Several files are one table.
+"""Data that a user names as a file, a folder or a pattern. Several files are one table.
 
-All files of a table have one format and the same columns, of the same types; where one differs,
-the error names it and the column. Of more rows than are wanted a uniform sample of all files is
-kept: no more than that, and the sample of one file, is in memory at a time.
+All files of a table have one format and the same columns, of the same types; if one differs, the
+error names it and the column. If there are more rows than are wanted, a uniform sample of all
+files is kept: only this sample, and that of one file, are in memory at a time.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from bochner.records.wording import counted, listed
 
 @dataclass(frozen=True)
 class Source:
-    """Files that a user has named: one, or several that are one table."""
+    """Files named by a user: one, or several that are one table."""
 
     name: str
     files: tuple[Path, ...]
-    several: bool  # a folder or a pattern, also where it is of one file
-    pattern: str = ""  # what a pattern says of names, without their suffix
+    several: bool  # a folder or a pattern, even if it has one file
+    pattern: str = ""  # the part of a pattern about names, without their suffix
 
     @property
     def label(self) -> str:
-        """A name for what is measured on several files: the folder's, and what a pattern adds.
+        """Name for results measured on several files: that of the folder, plus the pattern's.
 
         >>> Source("data", (), True, "2020-*").label, Source("data", (), True, "*").label
         ('data-2020', 'data')
@@ -49,18 +49,23 @@ class Source:
 
 
 def find_source(source: str | Path) -> Source:
-    """The files that a path, a folder or a pattern stands for, in the order of their names.
+    """Return the files that a path, folder or pattern stands for, sorted by name.
 
     Parameters
     ----------
     source : str or Path
-        A file; a folder, whose files of a known format are meant, but for those whose names
+        A file; a folder, which stands for its files of a known format, except those whose names
         begin with a dot or an underscore; or a pattern with ``*``, ``?`` and ``**``.
+
+    Returns
+    -------
+    Source
+        The files and their name.
 
     Raises
     ------
     TableError
-        In one line, where there is no such file.
+        If there is no such file; the message is one line.
 
     Examples
     --------
@@ -99,7 +104,7 @@ def find_source(source: str | Path) -> Source:
 
 
 def check_one_format(files: Iterable[Path]) -> None:
-    """A TableError unless all files that are not empty have one format."""
+    """Raise a TableError unless all files that are not empty have one format."""
     first: tuple[Path, str] | None = None
     for path in files:
         try:
@@ -117,10 +122,10 @@ def check_one_format(files: Iterable[Path]) -> None:
 def read_files(
     files: Sequence[Path], request: Request, skip_bad: bool = False
 ) -> tuple[Contents, tuple[Path, ...]]:
-    """Rows and labels of several files, or a uniform sample of all, and the files they are from.
+    """Read rows and labels of several files, or a uniform sample of all; also return the files.
 
-    Files without rows are left out, and with `skip_bad` those that cannot be read; the notes say
-    how many.
+    Files without rows are left out, and with `skip_bad` also those that cannot be read; the notes
+    say how many.
     """
     check_one_format(files)
     generator = np.random.RandomState(request.random_state)
@@ -140,7 +145,7 @@ def read_files(
         part = columns.arranged(path, part)
         used.append(path)
         merged = part if merged is None else _merge(merged, part, request.max_rows, generator)
-        # the name that the first file gives a position, and rows at other places in each
+        # a position becomes the name it has in the first file; each file draws other rows
         seed = int(generator.randint(2**31 - 1))
         request = replace(request, target=part.target, random_state=seed)
     if merged is None:
@@ -151,7 +156,7 @@ def read_files(
 
 
 def left_out_note(files: Sequence[Path], why: str) -> str:
-    """The sentence about files that were left out, without its full stop.
+    """Return the sentence about files that were left out, without its full stop.
 
     >>> left_out_note([Path("data/a.csv"), Path("data/b.csv")], "no rows")
     '2 files were left out (no rows): a.csv, b.csv'
@@ -163,7 +168,7 @@ def left_out_note(files: Sequence[Path], why: str) -> str:
 
 @dataclass
 class _Columns:
-    """What the files so far agree on: columns, and the kind of their values where it is known."""
+    """Columns that the files so far agree on, and the kinds of their values, if known."""
 
     first: Path | None = None
     names: list[Any] = field(default_factory=list)
@@ -171,7 +176,7 @@ class _Columns:
     kinds: dict[Any, tuple[str, Path]] = field(default_factory=dict)
 
     def arranged(self, path: Path, part: Contents) -> Contents:
-        """The contents with the columns in the order of the first file, or an error."""
+        """Arrange the columns of contents as in the first file, or raise an error."""
         named = hasattr(part.X, "columns")
         names = list(part.X.columns) if named else []
         if self.first is None:
@@ -200,10 +205,10 @@ class _Columns:
 def _merge(
     one: Contents, other: Contents, most: int | None, generator: np.random.RandomState
 ) -> Contents:
-    """Both together; of samples, a uniform sample of all rows that they were drawn from."""
+    """Merge two contents; from samples, draw a uniform sample of all rows behind them."""
     n, m = len(one.y), len(other.y)
     size = n + m if most is None else min(most, n + m)
-    if n < one.n_labelled or m < other.n_labelled:  # these are as many as were wanted
+    if n < one.n_labelled or m < other.n_labelled:  # a sample has as many rows as were wanted
         size = max(n, m)
     if size < n + m:
         share = generator.hypergeometric(one.n_labelled, other.n_labelled, size)
@@ -233,7 +238,7 @@ def _stacked(one: Any, other: Any) -> Any:
         return pd.concat([one, other], ignore_index=True)
     if not sparse.issparse(one):
         return np.concatenate([one, other])
-    width = max(one.shape[1], other.shape[1])  # zeros at the end are not written
+    width = max(one.shape[1], other.shape[1])  # svmlight does not write zeros at the end
     for part in (one, other):
         part.resize(part.shape[0], width)
     return sparse.vstack([one, other]).tocsr()

@@ -1,7 +1,7 @@
 """A user's own file, or a dataset by name, as rows and labels.
 
-Large files are read in pieces. Of more rows than are wanted a random sample is kept while
-reading, so that no more than that is ever in memory; the table says so in its notes.
+Large files are read in pieces. If a file has more rows than are wanted, a random sample is kept
+while reading, so that no more than the sample is ever in memory; the notes of the table say so.
 """
 
 from __future__ import annotations
@@ -46,24 +46,26 @@ class Table:
     Attributes
     ----------
     name : str
+        Name of the table.
     X : DataFrame, ndarray or CSR matrix of shape (n, d)
-        Rows: a DataFrame where columns have names and types, otherwise an array, or a CSR matrix.
+        Rows: a DataFrame if columns have names and types, otherwise an array or a CSR matrix.
     y : ndarray of shape (n,)
-        Labels, or float64 numbers; nothing is missing.
+        Class labels, or float64 numbers; no value is missing.
     task : {"classification", "regression"}
-        What the labels are.
+        Whether the labels are classes or numbers.
     target : str or None
-        Name of the target column, where it has one.
+        Name of the target column, if it has one.
     n_rows_in_file : int
-        More than ``len(y)`` when rows were sampled or left out.
+        Number of rows in the file; more than ``len(y)`` when rows were sampled or left out.
     notes : tuple of str
         Sentences for the user.
     image_shape : tuple (height, width, channels) or None
-        What every row is an image of, where it is one.
+        Shape of the image in every row, if rows are images.
     files : tuple of Path
-        What was read; nothing for a dataset by name.
+        Files that were read; empty for a dataset by name.
     n_drawn_from : int or None
-        Rows with a target in the files, where these are a sample of them; otherwise None.
+        Number of rows with a target in the files, if the table is a sample of them; otherwise
+        None.
     """
 
     name: str
@@ -79,7 +81,7 @@ class Table:
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Rows of a table by their positions, whether it is a DataFrame, an array or sparse."""
+    """Return rows of a table by position, whether it is a DataFrame, an array or sparse."""
     return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
 
 
@@ -92,7 +94,7 @@ def read_table(
     image_shape: ImageShape = "auto",
     skip_bad_files: bool = False,
 ) -> Table:
-    """Rows and labels from a file, from several that are one table, or from a dataset by name.
+    """Read rows and labels from a file, several files of one table, or a dataset by name.
 
     Parameters
     ----------
@@ -102,27 +104,30 @@ def read_table(
         pattern, see :func:`bochner.data.sources.find_source`.
     target : str, optional
         The target column, by name or by position (1 is the first, -1 the last). By default the
-        last column. In an npz file, the name of the array of labels.
+        last column. For an npz file, the name of the array of labels.
     task : {"auto", "classification", "regression"}, default="auto"
-        What the target is; see :func:`bochner.data.labels.recognise_task`.
+        Whether the target holds classes or numbers. ``"auto"`` decides as
+        :func:`bochner.data.labels.recognise_task`.
     max_rows : int, optional
-        Of more rows than this, this many are drawn at random.
+        Maximum number of rows; if there are more, this many are drawn at random.
     random_state : int, default=0
-        Decides which.
+        Seed of the random draw.
     image_shape : tuple (height, width, channels), "auto" or None, default="auto"
-        What every row is an image of. ``"auto"``: what the data are known to be, that is the
-        digits and arrays of three or four dimensions in an npz file. None: no images.
+        Shape of the image in every row. ``"auto"`` takes the shape the data are known to have:
+        that of the digits, and of arrays with three or four dimensions in an npz file. None means
+        that rows are not images.
     skip_bad_files : bool, default=False
-        Of several files, leave out those that cannot be read; the notes say which.
+        Whether to leave out those of several files that cannot be read; the notes say which.
 
     Returns
     -------
     Table
+        Rows and labels.
 
     Raises
     ------
     TableError
-        In one line, when there is no such file, or it cannot be used.
+        If there is no such file, or it cannot be used; the message is one line.
 
     Examples
     --------
@@ -152,13 +157,13 @@ def read_table(
 
 
 def stream_table(source: str | Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
-    """Rows to predict, piece by piece: what is in memory does not grow with most formats.
+    """Yield rows to predict, piece by piece, so that for most formats memory use does not grow.
 
-    Of several files those without rows are left out.
+    If there are several files, those without rows are left out.
 
-    The source is that of :func:`read_table`, but the target may be missing: labels are None, or
+    The source is as in :func:`read_table`, but the target may be missing: labels are None, or
     missing in some rows. Sentences for the user are added to `notes`, the last of them with the
-    last piece. A file that does not exist or cannot be used is a TableError in one line.
+    last piece. A file that does not exist or cannot be used raises a TableError of one line.
 
     >>> [(X.shape, y.shape) for X, y in stream_table("iris", Expected(), [])]
     [((150, 4), (150,))]
@@ -176,19 +181,19 @@ def stream_table(source: str | Path, expected: Expected, notes: list[str]) -> It
 def stream_file(
     path: Path, expected: Expected, notes: list[str], part: Part = None
 ) -> Iterator[Piece]:
-    """Rows to predict of one file, or of a part of it, as :func:`stream_table` gives them."""
+    """Yield rows to predict from a file or a part of it, as :func:`stream_table` does."""
     yield from find_format(path).stream_part(path, part, expected, notes)
 
 
 def file_parts(path: Path) -> list[Part]:
-    """Parts of a file that :func:`stream_file` reads by themselves: row groups of Parquet."""
+    """Return the parts of a file that :func:`stream_file` can read: row groups of Parquet."""
     return find_format(path).parts(path)
 
 
 def _finish(
     name: str, contents: Contents, files: tuple[Path, ...], task: str, image_shape: ImageShape
 ) -> Table:
-    """The target made labels or numbers; rows that cannot be used left out."""
+    """Convert the target to labels or numbers, and leave out rows that cannot be used."""
     X, y, target, notes = contents.X, contents.y, contents.target, list(contents.notes)
     drawn_from = contents.n_labelled if len(y) < contents.n_labelled else None
     if contents.n_missing:
@@ -226,7 +231,7 @@ def _finish(
 
 
 def _finite(name: str, X: Any, notes: list[str]) -> Any:
-    """Infinite entries of a DataFrame made missing; those of an array are refused."""
+    """Replace infinite entries of a DataFrame by missing values; refuse those of an array."""
     if hasattr(X, "toarray"):
         if X.data.size and not np.isfinite(X.data).all():
             raise TableError(f"{name} holds values that are not finite.")
@@ -244,7 +249,7 @@ def _finite(name: str, X: Any, notes: list[str]) -> Any:
 
 
 def _check_magnitude(X: Any) -> None:
-    """An error where numbers are so large that a column has no variance in float64."""
+    """Raise an error if numbers are so large that a column has no variance in float64."""
     if hasattr(X, "toarray"):  # divided by its largest entries, not by a standard deviation
         return
     columns = X.select_dtypes("number") if hasattr(X, "iloc") else X

@@ -1,7 +1,7 @@
 """Rows in the plane and on the sphere whose classes are easy to see and hard to separate.
 
-Both are explicit versions of the pictures in Bullins, Zhang and Zhang (2018), Figure 1, whose
-formulas the paper does not give.
+Both reproduce, with explicit formulas, the pictures in Bullins, Zhang and Zhang (2018), Figure 1,
+whose formulas the paper does not give.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from sklearn.utils import check_random_state
 def windmill(
     n: int, arms: int = 2, twist: float = 1.0, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""Bent arms of two classes in the unit disc, by turns.
+    r"""Draw rows of a windmill: bent arms of two classes, in turn, in the unit disc.
 
     x is uniform in the disc, and with its polar coordinates :math:`(r, \theta)`
 
     .. math:: y = \operatorname{sign} \sin(k (\theta + c r)),
 
-    with k the number of arms of either class and c their twist.
+    where k is the number of arms of either class and c their twist.
 
     Parameters
     ----------
     n : int
         Number of rows.
     arms : int, default=2
-        k in the formula.
+        Number of arms of either class, k in the formula.
     twist : float, default=1.0
-        c in the formula; 0 gives straight arms.
+        Twist of the arms, c in the formula; 0 gives straight arms.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows.
+        Source of the random rows.
 
     Returns
     -------
     X : ndarray of shape (n, 2)
-    y : ndarray of shape (n,), of -1 and +1
+        Rows.
+    y : ndarray of shape (n,)
+        Labels, -1 and +1.
 
     Examples
     --------
@@ -58,9 +60,9 @@ def windmill(
 def checkerboard_sphere(
     n: int, a: int = 3, b: int = 4, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""A checkerboard on the sphere: `b` bands of equal area, cut into `2a` fields each.
+    r"""Draw a checkerboard on the sphere: `b` bands of equal area, cut into `2a` fields each.
 
-    x is uniform on the sphere, :math:`\phi` its longitude, z its last coordinate:
+    x is uniform on the sphere, :math:`\phi` is its longitude, and z its last coordinate:
 
     .. math::
 
@@ -72,16 +74,18 @@ def checkerboard_sphere(
     n : int
         Number of rows.
     a : int, default=3
-        Half of the number of fields in a band.
+        Half the number of fields in a band.
     b : int, default=4
         Number of bands.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows.
+        Source of the random rows.
 
     Returns
     -------
-    X : ndarray of shape (n, 3), of rows of length 1
-    y : ndarray of shape (n,), of -1 and +1
+    X : ndarray of shape (n, 3)
+        Rows, of length 1.
+    y : ndarray of shape (n,)
+        Labels, -1 and +1.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The operations on dask arrays: block by block, sums along a tree.
+"""The operations on dask arrays, block by block, with sums along a tree.
 
 Each block is handed to the engine again, so a block may be a NumPy array, a CSR matrix or an
-array on a GPU. `features` stays lazy. The sums are computed at once: the blocks go through the
-workers one by one and only ``(N, k)`` numbers per block travel, so that the data may be far
-larger than the memory of any worker, and a block whose worker died is simply computed again.
+array on a GPU. `features` stays lazy. The sums are computed at once: the workers process one block
+after the other and only ``(N, k)`` numbers per block travel, so that the data may be far larger
+than the memory of any worker, and a block whose worker died is simply computed again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def potential_and_gradient(
     small_phases: bool,
     **options: Any,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two passes over the blocks: the sums, then every block's share of the gradient."""
+    """Make two passes over the blocks: the sums, then every block's share of the gradient."""
     if sums is None:
         sums = fourier_sums(X, W, A, **options)
     potential = (sums.real**2 + sums.imag**2) @ signs
@@ -71,7 +71,7 @@ def gradient_outer_product(X: Any, W: Any, coefficients: Any, **options: Any) ->
 
 
 def _block_sums(block: Any, A: Any, W: Any, **options: Any) -> NDArray[Any]:
-    """The sums of a block on the host, where the tree adds them; they are few numbers."""
+    """Return the sums of a block, a few numbers, on the host, where the tree adds them."""
     return to_numpy(operations.fourier_sums(block, W, A, **options))
 
 

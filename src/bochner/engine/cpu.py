@@ -27,12 +27,12 @@ from bochner.engine.uncompiled import wave_loops
 
 Array = NDArray[Any]
 
-_TILE = 2**21  # bytes of phases per tile: near a core all the while, and long enough for BLAS
+_TILE = 2**21  # bytes of phases per tile: small enough for cache, large enough for BLAS
 _WIDEST = 2048  # frequencies per tile
 _CHUNK_WORK = 2**23  # multiply-adds per task at least, so that handing it out costs nothing
 _TASKS = 64  # enough to share out evenly
 _MOST_ROWS = 4096  # per task, so that a file is read once and in order
-_PRODUCTS_FROM = 8  # columns of A, from which on products of matrices are faster than a loop
+_PRODUCTS_FROM = 8  # columns of A from which matrix products are faster than a loop
 _DEFAULT_BUDGET = 2**26
 
 
@@ -61,7 +61,7 @@ class _DenseRows:
 
 
 class _SparseRows:
-    """The same for the rows of a CSR matrix, which is never made dense."""
+    """Rows of a CSR matrix, which is never made dense; same interface as `_DenseRows`."""
 
     def __init__(self, X: Any, dtype: np.dtype[Any]) -> None:
         self._X = X.astype(dtype, copy=False)
@@ -88,7 +88,7 @@ class _SparseRows:
 
 
 class _Tile(NamedTuple):
-    """Where the cosines and sines of a tile are: two windows of a C-contiguous array."""
+    """Location of the cosines and sines of a tile: two windows of a C-contiguous array."""
 
     array: Array
     rows: slice
@@ -98,7 +98,7 @@ class _Tile(NamedTuple):
 
     @classmethod
     def kept(cls, keep: Array, rows: slice, columns: slice) -> _Tile:
-        """The place of a tile in ``[cos(X W) | sin(X W)]``."""
+        """Return the tile at its place in ``[cos(X W) | sin(X W)]``."""
         sine = keep.shape[1] // 2 + columns.start
         return cls(keep, rows, columns.start, sine, columns.stop - columns.start)
 
@@ -135,8 +135,8 @@ class _Waves:
     ) -> list[tuple[slice, slice]]:
         """Cut the work into (rows, columns), rows in order so that a file is read once.
 
-        `bytes_per_chunk` is what the partial result of one chunk of rows takes; chunks are
-        made longer until all of them together stay within the budget.
+        `bytes_per_chunk` is the size of the partial result of one chunk of rows; chunks are made
+        longer until all their results together stay within the budget.
         """
         n, d, N = self.n_rows, self.n_features, self.n_frequencies
         if n == 0 or N == 0:
@@ -153,7 +153,7 @@ class _Waves:
         return [(r, c) for r in row_slices(n, rows) for c in widths]
 
     def _height(self, width: int) -> int:
-        # Not too high either: a tile is reduced in its own dtype before float64 takes over.
+        # Limited, since a tile is reduced in its own dtype before float64 takes over.
         return min(max(_TILE // (width * self.dtype.itemsize), 64), 2048)
 
     def tiles(self, rows: slice, columns: slice) -> Iterator[slice]:
@@ -172,7 +172,7 @@ class _Waves:
     def exact_phases(
         self, rows: slice, columns: slice, large: Array, phases: Array
     ) -> NDArray[np.float64]:
-        """The phases of the rows that were reported as too large, in float64."""
+        """Return the phases of the rows reported as too large, in float64."""
         if self.dtype != np.float32:
             return phases[large]
         exact = self.rows.exact_phases(rows.start + large, self.W, columns)
@@ -181,7 +181,7 @@ class _Waves:
     def add(self, rows: slice, columns: slice, A: Array, total: NDArray[np.complex128]) -> bool:
         """Add a tile's share of the sums of one column of `A`, without storing its waves.
 
-        False, and nothing is added, where a phase is too large for that.
+        Return False, and add nothing, if a phase is too large for that.
         """
         from bochner.engine.compiled import sum_tile
 
@@ -222,7 +222,7 @@ class _Waves:
 
 
 def _even(total: int, largest: int, multiple: int) -> int:
-    """The length of the fewest equal pieces of `total` that are at most `largest` long."""
+    """Return the length of the fewest equal pieces of `total`, each at most `largest` long."""
     length = math.ceil(total / math.ceil(total / largest))
     return math.ceil(length / multiple) * multiple
 
@@ -366,8 +366,8 @@ def potential_and_gradient(
 
     waves = _Waves(X, W)
     budget, n_threads = memory_budget or _DEFAULT_BUDGET, n_threads or default_threads()
-    # The gradient needs the sums first, then the same cosines and sines again: keep them where
-    # all of them fit into the budget (small searches), compute them twice where they do not.
+    # The gradient needs the sums first, then the same cosines and sines again: keep them if all
+    # of them fit into the budget (small searches), otherwise compute them twice.
     keep = None
     if sums is None:
         shape = (waves.n_rows, 2 * waves.n_frequencies)
@@ -424,8 +424,8 @@ def gradient_outer_product(
     with_cosine = np.ascontiguousarray(coefficients.imag.T, waves.dtype)
     with_sine = np.ascontiguousarray(coefficients.real.T, waves.dtype)
     transposed = np.ascontiguousarray(waves.W.T)
-    # gradients are combinations of the frequencies: where these are fewer than columns, their
-    # coefficients are multiplied with each other in the place of the gradients
+    # gradients are combinations of the frequencies: if there are fewer of these than columns,
+    # their coefficients are multiplied with each other instead of the gradients
     few = d > N
     total = np.zeros((N, N) if few else (d,) if diagonal else (d, d))
     everything = slice(0, N)  # a gradient needs all frequencies

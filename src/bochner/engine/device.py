@@ -2,8 +2,8 @@
 
 The work stays on the device of ``X``, in chunks of rows whose phases and waves fit into the
 memory budget, and the host waits for it at most once per call: to learn whether phases may be too
-large for float32. Where they are not, and Triton is there, the kernels of
-:mod:`bochner.engine.tiles` compute float32 results without phases in memory.
+large for float32. If they are not, and Triton is available, the kernels of
+:mod:`bochner.engine.tiles` compute float32 results without storing phases in memory.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from bochner.engine.replay import Replayed
 from bochner.engine.rowwise import row_slices
 
 _DEFAULT_BUDGET = 2**28
-_LARGEST_BUDGET = 2**30  # of the kernels of tiles, which count in 32 bits
-_TILE = 128  # their rows
-_WIDEST = 1024  # columns of a chain's point, which one of their programs holds
-_MOST_SUMS = 16  # that these kernels make: each costs as much as cosines and sines from some on
+_LARGEST_BUDGET = 2**30  # for the kernels of tiles, which index with 32 bits
+_TILE = 128  # rows of a tile
+_WIDEST = 1024  # most columns of a chain's point, which one program holds
+_MOST_SUMS = 16  # most sums by these kernels: with more, each costs as much as cosines and sines
 _LIMIT_32 = 2.0**12  # see compiled.py: beyond this a float32 phase is too uncertain
 
 
@@ -76,7 +76,7 @@ class _Waves:
 
     @cached_property
     def scale(self) -> Any:
-        """An array of one number per frequency, as kernels read it."""
+        """Scale as an array of one number per frequency, as kernels read it."""
         scale = self._scale if isinstance(self._scale, float) else self.asarray(self._scale)
         return self.zeros((self.n_frequencies,), self.dtype) + scale
 
@@ -90,7 +90,7 @@ class _Waves:
         return self.xp.empty(shape, dtype=self.dtype, device=self.device)
 
     def chunks(self, held: int | None = None) -> list[slice]:
-        """Slices of rows that fit into the budget, with so many numbers held for each.
+        """Return slices of rows that fit into the budget, with `held` numbers for each row.
 
         By default these are phases, cosines and sines.
         """
@@ -101,15 +101,15 @@ class _Waves:
         return row_slices(self.n_rows, height)
 
     def sums_in_tiles(self, A: Any) -> bool:
-        """Whether the kernels of tiles make the sums with the columns of `A`."""
+        """Whether the kernels of tiles compute the sums with the columns of `A`."""
         return self.in_tiles and 0 < A.shape[1] <= _MOST_SUMS
 
     def halves(self, rows: slice) -> Any:
-        """Rows as the kernels take them; the last ones asked for are kept."""
+        """Return rows as the kernels take them; those requested last are kept."""
         from bochner.engine.tiles.halves import in_halves
 
         if self._halves[0] != rows:
-            self._halves = slice(0, 0), None  # before there are more
+            self._halves = slice(0, 0), None  # free them before there are more
             self._halves = rows, in_halves(self.X[rows, :])
         return self._halves[1]
 
@@ -137,13 +137,13 @@ class _Waves:
         xp = self.xp
         phases = self._product(rows, self.dtype)
         if self.may_be_large and not float(xp.max(xp.abs(phases))) <= _LIMIT_32:
-            # Brought into one turn in float64, where the phase is still known.
+            # Reduced to one turn in float64, in which the phase is still accurate.
             exact, turn = self._product(rows, self.wide), 2 * math.pi
             phases = xp.astype(exact - turn * xp.round(exact / turn), self.dtype)
         return phases
 
     def write(self, rows: slice, out: Any) -> None:
-        """``out = scale * [cos | sin]``; the cosines alone where `out` has room for no more."""
+        """Write ``scale * [cos | sin]`` to `out`; the cosines alone if it has room for no more."""
         if self.in_tiles:
             from bochner.engine.tiles.waves import write_features
 
@@ -228,7 +228,7 @@ def mixed_waves(
 
 
 def _sums(waves: _Waves, A: Any, keep: Any) -> Any:
-    """Real parts above imaginary parts: shape ``(2 N, k)``."""
+    """Return real parts above imaginary parts: shape ``(2 N, k)``."""
     xp = waves.xp
     if waves.sums_in_tiles(A):
         from bochner.engine.tiles.operations import fourier_sums
@@ -283,7 +283,7 @@ def potential_and_gradient(
         from bochner.engine.tiles import operations
 
         return operations.potential_and_gradient(waves, A, signs, sums)
-    keep = None  # the waves of all rows, where they fit: they are needed twice
+    keep = None  # the waves of all rows, if they fit: they are needed twice
     if sums is None:
         shape = (waves.n_rows, 2 * N)
         if math.prod(shape) * waves.itemsize <= waves.budget:
@@ -314,7 +314,7 @@ def potential_and_gradient(
 
 
 def _signs_at(X: Any, signs: Any) -> Any:
-    """Signs where the rows are, in float64."""
+    """Return the signs where the rows are, in float64."""
     if np.all(signs == 1):  # nothing to copy to the device
         return namespace(X).ones((len(signs),), dtype=wide_dtype(X), device=device_of(X))
     return convert(signs, X, wide_dtype(X))
@@ -323,8 +323,9 @@ def _signs_at(X: Any, signs: Any) -> Any:
 def _recorded_potential(
     X: Any, W: Any, A: Any, signs: Any, small_phases: bool, memory_budget: int | None
 ) -> tuple[Any, Any] | None:
-    """By the kernels of tiles, in one recording for all calls of these shapes; None where phases
-    may turn out to be large."""
+    """Evaluate the potential by the kernels of tiles, in one recording for these shapes.
+
+    Return None if phases may be large."""
     X, dtype = detached(X), result_dtype(X)
     there = None if np.all(signs == 1) else _signs_at(X, signs)
     given = X, convert(W, X, dtype), convert(A, X, dtype), there
@@ -338,7 +339,7 @@ def _recorded_potential(
 def _potential_in_tiles(
     small_phases: bool, memory_budget: int | None, X: Any, W: Any, A: Any, signs: Any
 ) -> tuple[Any, Any, Any]:
-    """Potential and gradient, and the square of what no phase exceeds."""
+    """Return the potential, its gradient, and the square of a bound on the phases."""
     from bochner.engine.tiles.operations import potential_and_gradient, square_of_phases
 
     waves = _Waves(X, W, memory_budget, small_phases=True)
@@ -350,8 +351,10 @@ def _potential_in_tiles(
 def climb_potential(
     X: Any, A: Any, starts: Any, band: Any, longest: Any, memory_budget: int | None, **steps: Any
 ) -> tuple[Any, Any] | None:
-    """Chains uphill from `starts`, see :mod:`bochner.engine.tiles.chains`; None where its kernels
-    do not run. Within the norm `longest` no phase may exceed the limit."""
+    """Climb the potential from `starts`, see :mod:`bochner.engine.tiles.chains`.
+
+    Return None if its kernels do not run. Within the norm `longest` no phase may exceed the
+    limit."""
     n, d = X.shape
     held = 8 * (d + 3 * starts.shape[1]) * n  # half of the budget, as for potentials
     few = 0 < A.shape[1] <= _MOST_SUMS and d <= _WIDEST
@@ -379,7 +382,7 @@ def gradient_outer_product(
     waves = _Waves(X, W, memory_budget)
     xp, N, d = waves.xp, waves.n_frequencies, waves.n_features
     real, imaginary = waves.asarray(coefficients.real), waves.asarray(coefficients.imag)
-    if waves.in_tiles and d >= _TILE // 2:  # a tile of products is filled by half or more
+    if waves.in_tiles and d >= _TILE // 2:  # at least half of a tile of products is used
         from bochner.engine.tiles.operations import outer_product_of_gradients
 
         return outer_product_of_gradients(waves, real, imaginary, diagonal)

@@ -1,9 +1,9 @@
-"""The operations on PyTorch rows that ask for gradients: formulas that PyTorch can follow.
+"""The operations on PyTorch rows that require gradients, in formulas that autograd can follow.
 
-:mod:`bochner.engine.device` writes its results in place, a chunk of rows at a time, which a record
-of gradients forbids. Here nothing is written in place, phases and distances are float64, and
-everything on the way is held until the gradient has been computed. The operations that `fit` needs
-have no gradient: maps learn from rows outside of the record.
+:mod:`bochner.engine.device` writes its results in place, a chunk of rows at a time, which autograd
+forbids. Here nothing is written in place, phases and distances are float64, and all intermediate
+results are held until the gradient has been computed. The operations that `fit` needs have no
+gradient: maps learn from detached rows.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ def kernel_rows(
     values = (_of_distances if form.radial else _over_axes)(form, rows, points)
     if normalization is not None:
         values = values @ convert(normalization, values)
-    # what is added to kernel values in place must not be what their gradient is made of
+    # a copy: callers may add to kernel values in place, but their gradient needs the originals
     return cast(values, result_dtype(X)) + 0.0
 
 
 def _phases(X: Any, W: Any) -> Any:
     rows = cast(X, wide_dtype(X))
-    # frequencies are those of the dtype of the rows, as in every place
+    # frequencies are rounded to the dtype of the rows, as in every place
     return rows @ cast(convert(W, X, result_dtype(X)), rows.dtype)
 
 
 def _of_distances(form: Form, rows: Any, points: Any) -> Any:
     import torch
 
-    # from the differences, of which no array is held; the gradient at distance 0 is 0
+    # from the differences, without an array of them; the gradient at distance 0 is 0
     t = torch.cdist(rows, points, compute_mode="donot_use_mm_for_euclid_dist")
     (a, b), (c, e) = form.inner, form.outer
     return (1 + t * (a + b * t)) * torch.exp(t * (c + e * t))

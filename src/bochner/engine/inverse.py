@@ -13,14 +13,14 @@ from bochner.engine import lapack
 from bochner.engine.places import identity, is_host, is_torch, namespace
 from bochner.engine.threads import single_threaded_blas
 
-_LARGE = 3000  # rows from which several threads are worth waiting for
+_LARGE = 3000  # rows from which several threads pay off
 
 
 def inverse(H: Any, ridge: float = 0.0, *, overwrite: bool = False) -> Callable[[Any], Any]:
-    r"""The function :math:`B \mapsto (H + \lambda I)^{-1} B` where that is positive definite.
+    r"""Return the function :math:`B \mapsto (H + \lambda I)^{-1} B` of a positive definite matrix.
 
-    With `overwrite` a NumPy `H` is of no use afterwards. The host never waits for a device. In
-    NumPy what is not positive definite raises LinAlgError; elsewhere the result is undefined.
+    With `overwrite`, a NumPy `H` is destroyed. The host never waits for a device. In NumPy, a
+    matrix that is not positive definite raises LinAlgError; elsewhere the result is undefined.
     """
     if is_host(H):
         lower = cholesky(H, ridge, overwrite=overwrite)
@@ -35,7 +35,7 @@ def inverse(H: Any, ridge: float = 0.0, *, overwrite: bool = False) -> Callable[
         factor = cholesky(H, ridge)
         if factor.ndim == 2:
             return lambda B: torch.cholesky_solve(B, factor)
-        # One after the other: what solves several at once cannot be recorded.
+        # One after the other: a batched solver cannot be recorded.
         return lambda B: torch.stack(list(map(torch.cholesky_solve, B, factor)))
     xp, A = namespace(H), with_ridge(H, ridge)
     return lambda B: xp.linalg.solve(A, B)
@@ -44,7 +44,7 @@ def inverse(H: Any, ridge: float = 0.0, *, overwrite: bool = False) -> Callable[
 def inverse_or_none(
     H: Any, ridge: float = 0.0, *, overwrite: bool = False
 ) -> Callable[[Any], Any] | None:
-    """:func:`inverse`, or None of a matrix that is not positive definite: the host waits."""
+    """Return :func:`inverse`, or None if not positive definite; the host waits."""
     if is_torch(H):
         import torch
 
@@ -57,11 +57,11 @@ def inverse_or_none(
 
 
 def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
-    r"""The lower factor of :math:`H + \lambda I`; in NumPy a LinAlgError where there is none.
+    r"""Return the lower factor of :math:`H + \lambda I`; NumPy raises LinAlgError without one.
 
-    In NumPy only what is on and above the diagonal of `H` counts, and with `overwrite` it is of no
-    use afterwards. On a device there is one factor for each of several `ridge`, of shape
-    (p, 1, 1), and of several matrices, of shape (..., 1, D, D).
+    In NumPy only entries on and above the diagonal of `H` are used, and `overwrite` destroys it.
+    On a device there is one factor for each of several `ridge`, of shape (p, 1, 1), and for each
+    of several matrices, of shape (..., 1, D, D).
     """
     if is_host(H):
         # at most one copy: the transpose is factorised in its place
@@ -79,13 +79,13 @@ def cholesky(H: Any, ridge: Any = 0.0, *, overwrite: bool = False) -> Any:
 
 
 def with_ridge(H: Any, ridge: Any) -> Any:
-    r""":math:`H + \lambda I`; `H` itself without a ridge."""
+    r"""Return :math:`H + \lambda I`, or `H` itself without a ridge."""
     bare = isinstance(ridge, float) and ridge == 0
     return H if bare else H + ridge * identity(H.shape[-1], H, H.dtype)
 
 
 def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:
-    r"""The solution of :math:`L Z = B`, or of :math:`L^\top Z = B`."""
+    r"""Return the solution of :math:`L Z = B`, or of :math:`L^\top Z = B`."""
     if is_host(lower):
         with _threads(lower):
             return lapack.solve_triangular(lower, B, transposed=transposed)
@@ -98,5 +98,5 @@ def solve_triangular(lower: Any, B: Any, *, transposed: bool = False) -> Any:
 
 
 def _threads(matrix: Any) -> AbstractContextManager[Any]:
-    """SciPy's BLAS has threads of its own, which would wait for NumPy's to stop spinning."""
+    """Limit SciPy's BLAS, whose own threads would wait for NumPy's to stop spinning."""
     return single_threaded_blas if len(matrix) < _LARGE else nullcontext()

@@ -1,7 +1,7 @@
-"""Loops compiled by Numba, with a cache on disk where there is one that works.
+"""Loops compiled by Numba, with a cache on disk where one works.
 
-Without a folder to write to, on a full disk, or with damaged files in the cache the loops are
-compiled in every process anew: slower to start, and not an error.
+Without a writable folder, on a full disk, or with damaged files in the cache, the loops are
+compiled anew in every process: this is slower to start, but not an error.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _warned = [False]
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``numba.njit(nogil=True, **options)``, cached on disk where that is possible."""
+    """Return ``numba.njit(nogil=True, **options)``, cached on disk if possible."""
 
     def compile_function(function: Callable[..., Any]) -> Any:
         try:
             dispatcher = njit(nogil=True, cache=True, **options)(function)
-        except RuntimeError as error:  # no folder that can be written to
+        except RuntimeError as error:  # no writable folder
             _warn(error)
             return njit(nogil=True, **options)(function)
         dispatcher._cache = _TolerantCache(dispatcher._cache)
@@ -31,7 +31,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class _TolerantCache:
-    """Numba's cache of one function; what cannot be read or written is compiled."""
+    """Numba's cache of one function; code that cannot be read or written is compiled."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -42,7 +42,7 @@ class _TolerantCache:
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
             return self._cache.load_overload(signature, context)
-        except Exception as error:  # whatever a damaged file makes of pickle
+        except Exception as error:  # any error that a damaged file causes in pickle
             _warn(error)
             return None
 
@@ -50,7 +50,7 @@ class _TolerantCache:
         try:
             self._cache.save_overload(signature, data)
         except Exception:
-            try:  # an index that cannot be read is begun anew
+            try:  # an index that cannot be read is replaced
                 self._cache.flush()
                 self._cache.save_overload(signature, data)
             except Exception as error:

@@ -1,7 +1,7 @@
-"""Cholesky factors and triangular systems of NumPy arrays, several at a time.
+"""Cholesky factors and triangular systems of NumPy arrays, in several threads at once.
 
 SciPy's functions hold Python's global lock while LAPACK works, so that threads wait for each
-other. Here the same routines, of SciPy's own LAPACK, are called without it.
+other. Here the same routines of SciPy's own LAPACK are called without the lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PREFIXES = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 
 @cache
 def _routine(name: str) -> Callable[..., None] | None:
-    """A routine of LAPACK, all of whose arguments are pointers; None where it cannot be had."""
+    """Return a LAPACK routine, which takes only pointers, or None if it is not available."""
     from scipy.linalg import cython_lapack
 
     capsule = cython_lapack.__pyx_capi__.get(name)
@@ -36,16 +36,16 @@ def _routine(name: str) -> Callable[..., None] | None:
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     signature = b"" if capsule is None else get_name(capsule)
     if not (signature.startswith(b"void (char *, ") and b" int *" in signature):
-        return None  # whole numbers of another size
+        return None  # integers of another size
     n_arguments = signature.count(b",") + 1
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)
     return kind(get_pointer(capsule, signature))
 
 
 def _call(routine: Callable[..., None], *arguments: Any) -> int:
-    """What a routine says of its success, 0 of a good one."""
+    """Call a routine and return its info, which is 0 on success."""
     info = ctypes.c_int(0)
-    values = [*map(_in_memory, arguments), info]  # which stay where they are until it is done
+    values = [*map(_in_memory, arguments), info]  # kept alive until the routine is done
     addresses = (
         one.ctypes.data if isinstance(one, np.ndarray) else ctypes.addressof(one) for one in values
     )
@@ -54,19 +54,19 @@ def _call(routine: Callable[..., None], *arguments: Any) -> int:
 
 
 def _in_memory(argument: int | bytes | Array) -> Any:
-    """A whole number or a letter as C has it, an array as it is."""
+    """Return an integer or a letter as a C value, and an array as it is."""
     if isinstance(argument, int):
         return ctypes.c_int(argument)
     return ctypes.c_char(argument) if isinstance(argument, bytes) else argument
 
 
 def _is_square(A: Array) -> bool:
-    """And not empty. What is not is left to SciPy, which says what is wrong."""
+    """Whether a matrix is square and not empty; others go to SciPy, which says what is wrong."""
     return A.ndim == 2 and A.shape[0] == A.shape[1] > 0
 
 
 def cholesky(A: Array) -> Array:
-    """The lower factor of a positive definite matrix in C order, in its place.
+    """Return the lower factor of a positive definite matrix in C order, computed in place.
 
     Examples
     --------
@@ -85,12 +85,12 @@ def cholesky(A: Array) -> Array:
     if failed:
         raise LinAlgError(f"{failed}-th leading minor of the array is not positive definite")
     for row in range(1, n):
-        A[row, :row] = 0.0  # what is above the diagonal of the transpose
+        A[row, :row] = 0.0  # the entries above the diagonal of the transpose
     return A.T
 
 
 def solve_triangular(lower: Array, B: Array, *, transposed: bool = False) -> Array:
-    r"""The solution of :math:`L Z = B`, or of :math:`L^\top Z = B`.
+    r"""Return the solution of :math:`L Z = B`, or of :math:`L^\top Z = B`.
 
     Examples
     --------

@@ -12,10 +12,10 @@ array-API array     :mod:`bochner.engine.device`, on the array's own device (PyT
 dask array          :mod:`bochner.engine.cluster`, each block by the rules above
 ==================  ====================================================================
 
-Everywhere ``W`` is ``(d, N)``, one frequency per column, and the arithmetic is done in the dtype
-that :mod:`bochner.engine.places` gives results for ``X`` (float32 or float64) with sums over rows
-accumulated in float64. The answer is the same to rounding in any place, for any chunking and any
-number of threads.
+``W`` always has shape ``(d, N)``, one frequency per column. The arithmetic is done in the dtype
+that :mod:`bochner.engine.places` assigns to results for ``X`` (float32 or float64), with sums over
+rows accumulated in float64. The answer is the same up to rounding in any place, for any chunking
+and any number of threads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MODULES = {"host": "cpu", "device": "device", "cluster": "cluster"}
 
 
 def _engine_for(X: Any) -> ModuleType:
-    """The module of the engine that can work on `X` where it is."""
+    """Return the engine module that can work on `X` where it is."""
     module = "gradients" if asks_for_gradients(X) else _MODULES[place_of(X)]
     return import_module(f"bochner.engine.{module}")
 
@@ -62,7 +62,7 @@ def _check_shapes(X: Any, W: Any) -> None:
 
 
 def _check_coefficients(X: Any, A: Any) -> tuple[Any, bool]:
-    """Coefficients as two dimensions, and whether they came as one."""
+    """Return the coefficients in two dimensions, and whether they came with only one."""
     A = as_array(A)
     if len(A.shape) not in (1, 2):
         raise ValueError(f"A must have one or two dimensions, got shape {tuple(A.shape)}.")
@@ -82,7 +82,7 @@ def features(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """Fourier features ``scale * [cos(X W) | sin(X W)]``.
+    """Compute the Fourier features ``scale * [cos(X W) | sin(X W)]``.
 
     Parameters
     ----------
@@ -97,14 +97,14 @@ def features(
     out : array, optional
         Where to write the result, for instance a memory-mapped file. NumPy and sparse `X` only.
     n_threads : int, optional
-        CPU threads; by default as many as BLAS may use.
+        Number of CPU threads; by default as many as BLAS may use.
     memory_budget : int, optional
         Bytes of scratch memory on a device. The CPU needs a few megabytes per thread at any size.
 
     Returns
     -------
     array of shape (n, 2 N), or (n, N) with an offset
-        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+        Features, of the kind, device and floating dtype of `X`; lazy when `X` is a dask array.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def grouped_waves(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """Waves added up in groups: one column for every `size` neighbouring frequencies.
+    """Sum waves in groups: one column for every `size` neighbouring frequencies.
 
     ``S[i, g] = sum_m Re(conj(c_m) exp(1j <w_m, x_i>))`` over the frequencies ``m`` of group
     ``g``. With ``c_m = Q_m exp(1j <w_m, z>)`` this is a learned similarity to the point ``z``,
@@ -143,16 +143,16 @@ def grouped_waves(
     X, W : arrays of shape (n, d) and (d, N)
         Rows and frequencies, as in :func:`features`.
     coefficients : complex array of shape (N,)
-        The ``c`` above.
+        The coefficients ``c`` above.
     size : int
-        Frequencies in a group; divides ``N``.
+        Number of frequencies in a group; must divide ``N``.
     n_threads, memory_budget : int, optional
         As in :func:`features`.
 
     Returns
     -------
     array of shape (n, N / size)
-        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+        Sums, of the kind, device and floating dtype of `X`; lazy when `X` is a dask array.
 
     Examples
     --------
@@ -180,24 +180,24 @@ def mixed_waves(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """Waves mixed by a matrix: linear functions of the Fourier features of every row.
+    """Mix waves by a matrix: linear functions of the Fourier features of every row.
 
-    ``S[i, k] = sum_m Re(conj(c_mk) exp(1j <w_m, x_i>))``, a matrix product with features of which
-    no more than a block of rows is ever held.
+    ``S[i, k] = sum_m Re(conj(c_mk) exp(1j <w_m, x_i>))``. This is a matrix product with the
+    features, of which no more than a block of rows is ever held.
 
     Parameters
     ----------
     X, W : arrays of shape (n, d) and (d, N)
         Rows and frequencies, as in :func:`features`.
     coefficients : complex array of shape (N, k)
-        The ``c`` above, one column per function.
+        The coefficients ``c`` above, one column per function.
     n_threads, memory_budget : int, optional
         As in :func:`features`.
 
     Returns
     -------
     array of shape (n, k)
-        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+        Values, of the kind, device and floating dtype of `X`; lazy when `X` is a dask array.
 
     Examples
     --------
@@ -226,10 +226,10 @@ def kernel_rows(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """Kernel values between rows and landmarks, ``k(x_i, z_j)``, times a normalization.
+    """Compute kernel values ``k(x_i, z_j)`` of rows and landmarks, times a normalization.
 
-    With a normalization of few columns, such as the coefficients of a linear model multiplied by
-    one, nothing of the size of all kernel values is ever held.
+    If the normalization has few columns, for example because it is multiplied by the coefficients
+    of a linear model, no array of the size of all kernel values is ever held.
 
     Parameters
     ----------
@@ -238,17 +238,17 @@ def kernel_rows(
     Z : array or sparse matrix of shape (m, d)
         Landmarks, on the host.
     kernel : kernel object
-        Computed by a matrix product and a compiled pass where it has a profile in closed form
-        (:mod:`bochner.engine.pairs.forms`), and otherwise called on the host.
+        Kernel to evaluate: by a matrix product and a compiled pass if it has a profile in closed
+        form (:mod:`bochner.engine.pairs.forms`), otherwise by calling it on the host.
     normalization : array of shape (m, c), optional
-        The `R` of ``K(X, Z) R``. What is zero at the end of its columns costs nothing.
+        The matrix `R` in ``K(X, Z) R``. Zeros at the end of its columns cost nothing.
     n_threads, memory_budget : int, optional
         As in :func:`features`.
 
     Returns
     -------
     array of shape (n, m), or (n, c)
-        Of the same kind, device and floating dtype as `X`; lazy when `X` is a dask array.
+        Values, of the kind, device and floating dtype of `X`; lazy when `X` is a dask array.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def fourier_sums(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """Weighted Fourier sums ``F[m, k] = sum_i A[i, k] exp(1j <w_m, x_i>)``.
+    """Compute the weighted Fourier sums ``F[m, k] = sum_i A[i, k] exp(1j <w_m, x_i>)``.
 
     Parameters
     ----------
@@ -298,12 +298,13 @@ def fourier_sums(
     A : array of shape (n,) or (n, k)
         Real coefficients, one column per sum.
     n_threads, memory_budget : int, optional
-        As in :func:`features`; the budget holds on the CPU as well.
+        As in :func:`features`; the memory budget applies on the CPU as well.
 
     Returns
     -------
     complex array of shape (N,) or (N, k)
-        On the device of `X`; for dask a NumPy array, computed in one pass over the blocks.
+        Sums, on the device of `X`; for a dask array, a NumPy array computed in one pass over the
+        blocks.
 
     Examples
     --------
@@ -330,7 +331,7 @@ def potential_and_gradient(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> tuple[Any, Any]:
-    r"""The Fourier potential at every frequency, and its gradient.
+    r"""Compute the Fourier potential at every frequency, and its gradient.
 
     With :math:`F_k(w) = \sum_i A_{ik} e^{i \langle w, x_i \rangle}`,
 
@@ -350,14 +351,14 @@ def potential_and_gradient(
     signs : array of shape (k,), optional
         The signs (or weights) ``s``; ones by default.
     sums : complex array of shape (N, k), optional
-        The sums of all rows, when `X` and `A` are only a part of them. The gradient is then
+        Sums over all rows, when `X` and `A` are only a part of them. The gradient is then
         this part's share: the shares of all parts add up to the gradient.
     small_phases : bool, default=False
-        The caller knows that no phase exceeds 4096, so that float32 will do: a device then need
-        not be asked, and the host never waits for it.
+        Whether the caller knows that no phase exceeds 4096, so that float32 is accurate enough:
+        the device then need not be asked, and the host never waits for it.
     n_threads, memory_budget : int, optional
-        As in :func:`fourier_sums`. Where all cosines and sines fit into the budget they are
-        kept between the two passes, otherwise they are computed twice.
+        As in :func:`fourier_sums`. If all cosines and sines fit into the budget, they are
+        kept between the two passes; otherwise they are computed twice.
 
     Returns
     -------
@@ -393,7 +394,7 @@ def gradient_outer_product(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    r"""The outer products of the gradients of linear functions on Fourier features, added up.
+    r"""Sum the outer products of the gradients of linear functions of Fourier features.
 
     For :math:`f_k(x) = \sum_m \mathrm{Re}(\bar c_{mk} e^{i \langle w_m, x \rangle})`, which is
     :math:`\sum_m a_{mk} \cos \langle w_m, x \rangle + b_{mk} \sin \langle w_m, x \rangle` with
@@ -405,24 +406,25 @@ def gradient_outer_product(
         \nabla f_k(x) = \sum_m w_m \bigl(b_{mk} \cos \langle w_m, x \rangle
             - a_{mk} \sin \langle w_m, x \rangle\bigr) .
 
-    It is additive over rows, and what all gradients have in common: the directions in which the
-    functions change.
+    ``M`` is additive over rows, and holds what all gradients have in common: the directions in
+    which the functions change.
 
     Parameters
     ----------
     X, W : arrays of shape (n, d) and (d, N)
         Rows and frequencies, as in :func:`features`.
     coefficients : complex array of shape (N,) or (N, k)
-        The ``c`` above, one column per function.
+        The coefficients ``c`` above, one column per function.
     diagonal : bool, default=False
-        The diagonal of ``M`` alone, for rows of very many columns.
+        Whether to compute only the diagonal of ``M``, for rows with very many columns.
     n_threads, memory_budget : int, optional
         As in :func:`fourier_sums`.
 
     Returns
     -------
     float64 array of shape (d, d), or (d,) for the diagonal
-        On the device of `X`; for dask a NumPy array, computed in one pass over the blocks.
+        The matrix ``M``, on the device of `X`; for a dask array, a NumPy array computed in one
+        pass over the blocks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where rows are and in which dtype: every decision about kinds of arrays is made here.
+"""Places and dtypes of rows: every decision about kinds of arrays is made here.
 
 ==================  =====================================================================
 place               kinds of arrays
@@ -8,7 +8,7 @@ place               kinds of arrays
 ``"cluster"``       dask arrays (and dataframes, which the maps turn into arrays)
 ==================  =====================================================================
 
-Results have the floating dtype that the rows decide:
+The dtype of the rows decides the floating dtype of the results:
 
 ==============================  ==============  ===================================
 dtype of the rows               of the result   of the result, for images
@@ -21,8 +21,8 @@ longer integers                 float64         float64
 complex, text, objects          an error        an error
 ==============================  ==============  ===================================
 
-On a device that has no float64 float32 takes its place. Nothing here imports an array library: an
-array of one is at hand only where the caller has imported it.
+On a device without float64, float32 takes its place. Nothing here imports an array library: arrays
+of a library come only from callers that have imported it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _is_host_type(kind: type) -> bool:
 def is_dask(X: Any) -> bool:
     """Whether `X` is a dask array, dataframe or series.
 
-    Other objects may hold a dask graph, as an xarray array does: they are none of these.
+    Other objects that hold a dask graph, such as xarray arrays, do not count.
     """
     return _is_dask_type(type(X))  # type: ignore[arg-type]  # types are hashable
 
@@ -98,7 +98,7 @@ def on_cuda(X: Any) -> bool:
 
 
 def runs_triton(X: Any) -> bool:
-    """Whether results for `X` are in float32 on a CUDA device that Triton's kernels run on."""
+    """Whether results for `X` are float32 on a CUDA device that runs Triton kernels."""
     if not on_cuda(X) or float_dtype(X) != np.float32 or find_spec("triton") is None:
         return False
     import torch
@@ -114,7 +114,7 @@ def _capability(device: Any) -> tuple[int, int]:
 
 
 def place_of(X: Any) -> Place:
-    """Where `X` is, by the first table above."""
+    """Return where `X` is, by the first table of this module."""
     check_layout(X)
     if is_host(X):
         return "host"
@@ -129,7 +129,7 @@ def place_of(X: Any) -> Place:
 
 
 def check_layout(X: Any) -> None:
-    """A ValueError for a sparse PyTorch tensor: its few operations are not enough."""
+    """Raise a ValueError for a sparse PyTorch tensor, which supports too few operations."""
     if is_torch(X) and str(X.layout) != "torch.strided":
         raise ValueError(
             f"X is a sparse PyTorch tensor ({X.layout}), which is not supported: give "
@@ -138,7 +138,7 @@ def check_layout(X: Any) -> None:
 
 
 def table_as_array(X: Any) -> Any:
-    """A dask dataframe as a dask array; nullable numbers become floats, with NaN where missing."""
+    """Convert a dask dataframe to a dask array; nullable numbers become floats with NaN."""
     kinds = {name: getattr(dtype, "numpy_dtype", None) for name, dtype in X.dtypes.items()}
     floats = {
         name: dtype if dtype.kind == "f" else np.dtype(np.float64)
@@ -149,7 +149,7 @@ def table_as_array(X: Any) -> Any:
 
 
 def namespace(X: Any) -> Any:
-    """The functions of the library of `X`: NumPy's on the host, else its array-API namespace."""
+    """Return the namespace of the library of `X`: NumPy on the host, else an array-API one."""
     if is_host(X):
         return np
     kind = type(X)
@@ -159,7 +159,7 @@ def namespace(X: Any) -> Any:
 
 
 def _find_namespace(X: Any) -> Any:
-    if is_dask(X):  # blocks have a library; a lazy solver would be slow, or wrong without a word
+    if is_dask(X):  # blocks have a library; a lazy solver would be slow, or silently wrong
         raise ValueError(
             "a dask array is not taken here: give an array in memory or on a device, such as "
             "X.compute(). Maps, and the classifiers and regressors of bochner.linear, take dask "
@@ -176,7 +176,7 @@ def _find_namespace(X: Any) -> Any:
 
 
 def device_of(X: Any) -> Any:
-    """The device of an array-API array."""
+    """Return the device of an array-API array."""
     if is_torch(X):
         return X.device
     from array_api_compat import device
@@ -185,20 +185,20 @@ def device_of(X: Any) -> Any:
 
 
 def _name(dtype: Any) -> str:
-    """The name of a dtype of any library, such as ``float32``."""
+    """Return the name of a dtype of any library, such as ``float32``."""
     return str(getattr(dtype, "name", None) or dtype).rpartition(".")[2]
 
 
 def is_real(X: Any) -> bool:
-    """Whether `X` holds truth values, integers or real numbers."""
+    """Whether `X` holds Booleans, integers or real numbers."""
     name = _name(X.dtype)
     return name in (*_HALF, *_DOUBLE, "float32", "bool") or name.startswith(("int", "uint"))
 
 
 def without_half(X: Any) -> Any:
-    """Host rows whose columns are all of half precision as float32; others as they are.
+    """Convert host rows to float32 if all columns have half precision; return others as is.
 
-    scikit-learn's checks, which come next, would make them float64.
+    scikit-learn's checks, which come next, would convert them to float64.
     """
     dtypes = [X.dtype] if hasattr(X, "dtype") else list(getattr(X, "dtypes", ()))
     half = bool(dtypes) and all(_name(dtype) in _HALF for dtype in dtypes)
@@ -206,9 +206,10 @@ def without_half(X: Any) -> Any:
 
 
 def float_dtype(X: Any, *, images: bool = False) -> np.dtype[Any]:
-    """The floating dtype of results for the rows `X`, as NumPy names it.
+    """Return the floating dtype of results for the rows `X`, as a NumPy dtype.
 
-    By the second table above; `images` chooses its last column. A TypeError where there is none.
+    It follows the second table of this module; `images` selects the last column. A dtype that is
+    not real raises a TypeError.
     """
     if not is_real(X):
         raise TypeError(f"X must hold real numbers, got dtype {X.dtype}.")
@@ -217,7 +218,7 @@ def float_dtype(X: Any, *, images: bool = False) -> np.dtype[Any]:
 
 
 def result_dtype(X: Any, *, images: bool = False) -> Any:
-    """As :func:`float_dtype`, as a dtype of the library of `X` that its device has."""
+    """Return :func:`float_dtype` as a dtype of the library of `X` that its device has."""
     dtype = float_dtype(X, images=images)
     if is_host(X):
         return dtype
@@ -225,7 +226,7 @@ def result_dtype(X: Any, *, images: bool = False) -> Any:
 
 
 def wide_dtype(X: Any) -> Any:
-    """float64 of the library of `X`, or float32 where the device has no float64."""
+    """Return float64 of the library of `X`, or float32 if the device has no float64."""
     if is_host(X):
         return np.float64
     xp = namespace(X)
@@ -233,58 +234,58 @@ def wide_dtype(X: Any) -> Any:
 
 
 def single_dtype(X: Any) -> Any:
-    """float32 of the library of `X`."""
+    """Return float32 of the library of `X`."""
     return np.float32 if is_host(X) else namespace(X).float32
 
 
 @cache
 def available_dtypes(xp: Any, device: Any) -> frozenset[str]:
-    """Names of the dtypes that a device has. PyTorch finds out by trying, hence the cache."""
+    """Return the names of the dtypes of a device; cached, since PyTorch finds them by trial."""
     return frozenset(xp.__array_namespace_info__().dtypes(device=device))
 
 
 def machine_epsilon(dtype: Any, xp: Any) -> float:
-    """The distance from 1 to the next number."""
+    """Return the distance from 1 to the next larger number."""
     return float(xp.finfo(dtype).eps)
 
 
 def item_size(X: Any) -> int:
-    """Bytes of a floating number of the dtype of results for `X`."""
+    """Return the size in bytes of one entry of a result for `X`."""
     return float_dtype(X).itemsize
 
 
 def cast(X: Any, dtype: Any) -> Any:
-    """`X` in another dtype; itself if it has it already."""
+    """Return `X` in another dtype, or `X` itself if it already has it."""
     if X.dtype == dtype:
         return X
     return X.astype(dtype) if is_host(X) else namespace(X).astype(X, dtype)
 
 
 def single_rows(X: Any) -> Any:
-    """Dense rows on the host in float32, for less work; others as they are.
+    """Return dense rows on the host in float32, to save work, and others as they are.
 
-    For scaled columns: rounding is then a ten-millionth of what they vary by.
+    This is meant for scaled columns: rounding is then a ten-millionth of their variation.
     """
     return cast(X, np.float32) if isinstance(X, np.ndarray) else X
 
 
 def as_float(X: Any, *, images: bool = False) -> Any:
-    """`X` in the dtype of its results; itself if it has it already."""
+    """Return `X` in the dtype of its results, or `X` itself if it already has it."""
     return cast(X, result_dtype(X, images=images))
 
 
 def as_array(values: Any) -> Any:
-    """An array of any library as it is; lists and numbers as a NumPy array."""
+    """Return an array of any library as it is, and lists and numbers as a NumPy array."""
     return values if hasattr(values, "shape") else np.asarray(values)
 
 
 def by_rows(X: Any) -> Any:
-    """A NumPy array whose rows lie one after the other in memory; other kinds as they are."""
+    """Return a NumPy array in C order, and arrays of other kinds as they are."""
     return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
 
 
 def convert(values: Any, like: Any, dtype: Any = None) -> Any:
-    """`values` as an array of the library, on the device and by default in the dtype of `like`."""
+    """Convert `values` to the library, the device and by default the dtype of `like`."""
     dtype = like.dtype if dtype is None else dtype
     if is_host(like):
         return np.asarray(values, dtype=dtype)
@@ -300,21 +301,21 @@ def convert(values: Any, like: Any, dtype: Any = None) -> Any:
 
 
 def zeros(shape: tuple[int, ...], like: Any, dtype: Any) -> Any:
-    """Zeros in the library and on the device of `like`."""
+    """Return an array of zeros in the library and on the device of `like`."""
     if is_host(like):
         return np.zeros(shape, dtype)
     return namespace(like).zeros(shape, dtype=dtype, device=device_of(like))
 
 
 def identity(size: int, like: Any, dtype: Any) -> Any:
-    """The identity matrix in the library and on the device of `like`."""
+    """Return the identity matrix in the library and on the device of `like`."""
     if is_host(like):
         return np.eye(size, dtype=dtype)
     return namespace(like).eye(size, dtype=dtype, device=device_of(like))
 
 
 def write_at(X: Any, i: Any, j: Any, values: Any) -> None:
-    """``X[i, j] = values``; by way of the host for a library that has no such assignment."""
+    """Set ``X[i, j] = values``, by way of the host if the library has no such assignment."""
     try:
         X[i, j] = values
     except IndexError:
@@ -324,12 +325,12 @@ def write_at(X: Any, i: Any, j: Any, values: Any) -> None:
 
 
 def detached(X: Any) -> Any:
-    """`X` outside of PyTorch's record of gradients; other arrays as they are."""
+    """Return `X` detached from PyTorch's autograd graph, and other arrays as they are."""
     return X.detach() if is_torch(X) else X
 
 
 def asks_for_gradients(X: Any) -> bool:
-    """Whether PyTorch records what becomes of `X`."""
+    """Whether PyTorch records operations on `X` for gradients."""
     if not is_torch(X) or not X.requires_grad:
         return False
     import torch
@@ -338,12 +339,12 @@ def asks_for_gradients(X: Any) -> bool:
 
 
 def dense(X: Any) -> Any:
-    """`X` as a dense array, where it is."""
+    """Return `X` as a dense array, where it is."""
     return X.toarray() if sparse.issparse(X) else X
 
 
 def to_numpy(X: Any) -> NDArray[Any]:
-    """A dense array on the host. NumPy has no bfloat16: it comes as float32."""
+    """Return a dense array as a NumPy array; bfloat16, which NumPy lacks, becomes float32."""
     if is_torch(X):
         X = X.detach().cpu()
         X = X.float() if _name(X.dtype) == "bfloat16" else X
@@ -356,12 +357,12 @@ def to_numpy(X: Any) -> NDArray[Any]:
 
 
 def is_numpy_device(device: Any) -> bool:
-    """Whether a device that a user names, ``"cpu"``, stands for NumPy and not for PyTorch."""
+    """Whether a device named by the user, ``"cpu"``, means NumPy and not PyTorch."""
     return isinstance(device, str) and device == "cpu"
 
 
 def on_device(X: Any, device: Any, dtype: Any = np.float32) -> Any:
-    """Host rows where a user wants them: NumPy for ``"cpu"``, else a PyTorch tensor of a dtype.
+    """Move host rows where the user wants them: NumPy for ``"cpu"``, else a PyTorch tensor.
 
     Sparse rows stay on the host.
     """
@@ -373,12 +374,12 @@ def on_device(X: Any, device: Any, dtype: Any = np.float32) -> Any:
 
 
 def largest_squared(dtype: Any) -> float:
-    """What can be squared and summed without overflow, with room for the number of entries."""
+    """Return a bound on entries below which sums of their squares do not overflow."""
     return 1e15 if np.dtype(dtype) == np.float32 else 1e150
 
 
 def check_entries(X: Any, largest: float = np.inf) -> None:
-    """A ValueError where an array that is not lazy holds NaN, infinity, or more than `largest`."""
+    """Raise a ValueError if an array that is not lazy has NaN, infinity or more than `largest`."""
     if "float" not in _name(X.dtype) or 0 in X.shape:
         return
     values = X.data if sparse.issparse(X) else X

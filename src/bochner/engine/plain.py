@@ -1,4 +1,4 @@
-"""The operations written as their formulas: slow, memory-hungry, and easy to read.
+"""The operations written as plain formulas: slow, memory-hungry, and easy to read.
 
 Nothing in the package calls these. They are the oracle that every fast path is tested against,
 and the baseline that the benchmarks measure.
@@ -46,7 +46,7 @@ def fourier_sums(X: Any, W: Any, A: Any) -> NDArray[np.complex128]:
 
 
 def kernel_rows(X: Any, Z: Any, kernel: Any, normalization: Any = None) -> NDArray[np.float64]:
-    """``k(x_i, z_j)`` from all differences, times a normalization."""
+    """Compute ``k(x_i, z_j)`` from all differences, times a normalization."""
     X, Z = _float64(X), _float64(Z)
     distances = np.abs(X[:, None, :] - Z)
     if getattr(kernel, "isotropic", False):

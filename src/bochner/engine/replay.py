@@ -1,7 +1,7 @@
-"""Work on a CUDA device recorded once and played again, without the host's part in it.
+"""Work on a CUDA device, recorded once and replayed without the host's overhead.
 
-Many small operations on a GPU take the time that Python needs to ask for them. A CUDA graph asks
-for all of them at once.
+Many small operations on a GPU take the time that Python needs to launch them. A CUDA graph
+launches all of them at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bochner.engine.places import on_cuda
 _log = logging.getLogger(__name__)
 _one_at_a_time = threading.Lock()
 _run_before: set[tuple[Any, ...]] = set()
-_MOST_LEFT = 2**28  # bytes of recordings that are gone, before PyTorch is asked to free them
+_MOST_LEFT = 2**28  # bytes of deleted recordings before PyTorch is asked to free them
 _left = {"bytes": 0}
 _MOST_GIVEN = 2**26  # bytes of arguments that are copied into a recording at each call
 _MOST_KEPT = 2**28  # bytes of recordings that are kept; the one used longest ago goes first
@@ -27,23 +27,23 @@ _kept: dict[tuple[Any, ...], _Recording] = {}
 class Replayed:
     """A function of arrays and numbers that is recorded on a CUDA device, and then replayed.
 
-    Anywhere else, and where recording fails, it is simply called. A recording is made for each
+    Anywhere else, and if recording fails, it is simply called. A recording is made for each
     combination of shapes; arguments are copied into it and results out of it.
 
-    The function takes tensors, numbers and None, and returns a tuple of tensors. It must do the
-    same each time, but for the values: other arrays that it uses stay where they are and keep
-    their meaning. When it is recorded numbers come as float64 tensors without dimensions. What
-    waits for the device or copies from the host cannot be recorded.
+    The function takes tensors, numbers and None, and returns a tuple of tensors. Apart from the
+    values it must do the same each time: other arrays that it uses stay where they are and keep
+    their meaning. During recording, numbers are passed as float64 tensors without dimensions.
+    Operations that wait for the device or copy from the host cannot be recorded.
 
     The recording and its memory live as long as this object: do not store it in an object that
-    the function refers to, or both stay until the garbage collector comes. Libraries load their
-    kernels when they are first used, which cannot be recorded: for shapes that the process has
-    not seen yet the first call is a plain one.
+    the function refers to, or both stay until the garbage collector runs. Libraries load their
+    kernels on first use, which cannot be recorded: for shapes that the process has not seen yet,
+    the first call is a plain one.
 
     With arguments `given`, which come first in every call, the function must depend on nothing
-    but its arguments, and if it is a ``partial`` on constants that can be hashed. Where those
-    given are small, its recordings are kept for the objects that come after this one: the next
-    game of the same shapes need not be recorded.
+    but its arguments and, if it is a ``partial``, on hashable constants. If the arguments given
+    are small, its recordings are kept for later objects: the next game with the same shapes need
+    not be recorded.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class _Recording:
         _free_what_is_left()
         before = torch.cuda.memory_reserved(device)
         self.inputs = [_room_for(argument, device) for argument in arguments]
-        self.numbers: dict[int, float] = {}  # what those inputs hold that are numbers
+        self.numbers: dict[int, float] = {}  # values of the inputs that are numbers
         self.graph = torch.cuda.CUDAGraph()
-        # Not by torch.cuda.graph: that empties the allocator's cache and collects garbage.
+        # Not torch.cuda.graph, which empties the allocator's cache and collects garbage.
         stream = _recording_stream(device)
         with torch.cuda.device(device), torch.cuda.stream(stream):
             self.graph.capture_begin(capture_error_mode="thread_local")
@@ -94,7 +94,7 @@ class _Recording:
                 self.graph.capture_end()
         self.size = torch.cuda.memory_reserved(device) - before
 
-    def __del__(self, left: dict[str, int] = _left) -> None:  # globals are gone at the exit
+    def __del__(self, left: dict[str, int] = _left) -> None:  # globals are gone at exit
         left["bytes"] += getattr(self, "size", 0)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ def _kept_or_new(
     known: tuple[Any, ...],
     constants: tuple[Any, ...] | None,
 ) -> _Recording | None:
-    """A recording of this thread that was kept, or a new one; kept if there are constants."""
+    """Return a kept recording of this thread or a new one; keep it if there are constants."""
     key = (known, constants)
     with _one_at_a_time:
         recording = _kept.pop(key, None) if constants is not None else None
@@ -135,7 +135,7 @@ def _kept_or_new(
 
 
 def _free_what_is_left() -> None:
-    """PyTorch keeps the memory of recordings that are gone, and uses it for nothing else."""
+    """Free the memory of deleted recordings, which PyTorch keeps but does not reuse."""
     if _left["bytes"] > _MOST_LEFT:
         import torch
 
@@ -151,7 +151,7 @@ def _record(
     def watched(*inputs: Any) -> tuple[Any, ...]:
         try:
             return function(*inputs)
-        except KeyboardInterrupt as interrupt:  # ending the recording raises another error
+        except KeyboardInterrupt as interrupt:  # ending the recording would raise another error
             stopped.append(interrupt)
             raise
 
@@ -166,7 +166,7 @@ def _record(
 
 
 def _signature(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What a recording is for; None if there can be none."""
+    """Return the signature that a recording is made for; None if recording is impossible."""
     parts: list[Any] = []
     devices = set()
     for argument in arguments:
@@ -181,7 +181,7 @@ def _signature(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
         return None
     import torch
 
-    if torch.cuda.is_current_stream_capturing():  # the caller records already
+    if torch.cuda.is_current_stream_capturing():  # the caller is already recording
         return None
     return (*devices, *parts)
 
@@ -198,7 +198,7 @@ def _room_for(argument: Any, device: Any) -> Any:
 
 @cache
 def _recording_stream(device: Any) -> Any:
-    """One stream per device. cuBLAS keeps memory for each, which no recording should own."""
+    """Return one stream per device. cuBLAS keeps memory for each; no recording should own it."""
     import torch
 
     stream = torch.cuda.Stream(device)

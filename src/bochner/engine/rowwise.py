@@ -1,9 +1,9 @@
 """Apply a function to rows, wherever they are.
 
-A map says what it does with rows in memory or on a device. Here this is done as it is, or block
-by block where the rows are a dask array: lazily for a result of one row per row, at once and
-along a tree for a sum over rows. What all blocks need (frequencies, a plan) is sent to the
-workers once, and blocks, which run in parallel, use one thread each.
+A map defines a function of rows in memory or on a device. It is called here as it is, or block by
+block if the rows are a dask array: lazily for a result with one row per row, at once and along a
+tree for a sum over rows. What all blocks need (frequencies, a plan) is sent to the workers once,
+and blocks, which run in parallel, use one thread each.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _FAN_IN = 8  # partial results that one task merges
 
 
 def columns_in_one_block(X: Any) -> Any:
-    """A dask array whose blocks hold whole rows; `X` itself where they do, or where it is none."""
+    """Rechunk a dask array so that blocks hold whole rows; return anything else as it is."""
     return X.rechunk({1: -1}) if is_dask(X) and max(X.numblocks[1:], default=1) > 1 else X
 
 
 def with_known_lengths(X: Any) -> Any:
-    """A dask array that knows the lengths of its blocks, which may have to be computed."""
+    """Return a dask array with known block lengths, which may have to be computed."""
     if not (is_dask(X) and _unknown_lengths(X)):
         return X
     return X.copy().compute_chunk_sizes()  # which would change the caller's array
@@ -48,12 +48,12 @@ def map_rows(
     meta: Any = None,
     **options: Any,
 ) -> Any:
-    """``function(X, **shared, **options)``, one row per row; lazy where `X` is a dask array.
+    """Compute ``function(X, **shared, **options)``, one row per row; lazy if `X` is a dask array.
 
     The result has `width` columns (None: a vector) and by default the dtype
-    :func:`~bochner.engine.places.float_dtype` of `X`. Large arguments are `shared`: they are once
-    in a dask graph, not once per block. `meta` is an empty array of the kind of the blocks of the
-    result, by default a dense one of the library of the blocks of `X`.
+    :func:`~bochner.engine.places.float_dtype` of `X`. Large arguments are `shared`: a dask graph
+    holds them once, not once per block. `meta` is an empty array of the same kind as the blocks of
+    the result, by default a dense one of the library of the blocks of `X`.
     """
     shared = shared or {}
     if not is_dask(X):
@@ -81,11 +81,11 @@ def reduce_rows(
     shared: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Any:
-    """``function(X, *aligned, **shared, **options)``, merged from the results of blocks of rows.
+    """Compute ``function(X, *aligned, **shared, **options)``, merging results of blocks of rows.
 
-    The arrays `aligned` are cut into blocks that match those of `X`; `merge` makes the result of
-    two sets of rows together from the results of each. Of a dask array only results travel, not
-    rows.
+    The arrays `aligned` are cut into blocks that match those of `X`. `merge` combines the results
+    for two sets of rows into the result for both together. With a dask array only results travel,
+    not rows.
     """
     shared = shared or {}
     if not is_dask(X):
@@ -101,7 +101,7 @@ def reduce_rows(
 
 
 def merge_tree(parts: Sequence[Any], merge: Callable[[Any, Any], Any]) -> Any:
-    """One delayed result out of those of blocks, merged a few at a time along a tree."""
+    """Merge the delayed results of blocks into one, a few at a time along a tree."""
     import dask
 
     merge_some = dask.delayed(_merge_some, pure=True)
@@ -111,27 +111,27 @@ def merge_tree(parts: Sequence[Any], merge: Callable[[Any, Any], Any]) -> Any:
 
 
 def row_slices(n_rows: int, height: int) -> list[slice]:
-    """Slices of at least one and at most `height` rows that cover all rows."""
+    """Return slices of at least one and at most `height` rows that cover all rows."""
     n_rows, height = int(n_rows), max(1, height)
     return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
 
 
 def map_batches(function: Callable[[Any], Any], X: Any, height: int) -> Any:
-    """``function(X)`` computed for `height` rows at a time, for rows that are not lazy."""
+    """Compute ``function(X)`` for `height` rows at a time, for rows that are not lazy."""
     batches = row_slices(X.shape[0], height) or [slice(0, 0)]
     parts = [function(X[rows, ...]) for rows in batches]
     return parts[0] if len(parts) == 1 else concat_rows(parts)
 
 
 def concat_rows(parts: Sequence[Any]) -> Any:
-    """The rows of several arrays or sparse matrices in one, where they are."""
+    """Concatenate the rows of several arrays or sparse matrices, where they are."""
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return namespace(parts[0]).concat(list(parts), axis=0)
 
 
 def concat_columns(parts: Sequence[Any]) -> Any:
-    """The columns of several arrays of the same rows in one array, wherever they are."""
+    """Concatenate the columns of several arrays of the same rows, wherever they are."""
     if len(parts) == 1:
         return parts[0]
     if is_dask(parts[0]):
@@ -160,7 +160,7 @@ def _merge_some(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
 
 
 def _cut_like(X: Any, A: Any) -> list[Any]:
-    """The rows of `A` in blocks that match those of `X`."""
+    """Cut the rows of `A` into blocks that match those of `X`."""
     if not is_dask(A):
         if _unknown_lengths(X):
             raise ValueError(

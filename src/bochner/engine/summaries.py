@@ -1,4 +1,4 @@
-"""Summaries of the rows that estimators ask for: their variance, products, a few of them."""
+"""Summaries of rows that estimators need: their variance, products with them, and samples."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from bochner.engine.rowwise import (
     with_known_lengths,
 )
 
-_BATCH, _BATCH_ENTRIES = 2**16, 2**22  # rows, and entries of them, that are copied at a time
-_COLLECTED_BYTES = 2**30  # of a dask array, by default
-_FEWEST_TAKEN = 1000  # rows of it, whatever the memory: two would be of one class
+_BATCH, _BATCH_ENTRIES = 2**16, 2**22  # most rows and entries copied at a time
+_COLLECTED_BYTES = 2**30  # most bytes taken from a dask array, by default
+_FEWEST_TAKEN = 1000  # rows taken whatever the memory: two rows could be of one class
 
 
 def variance(X: Any, weights: Any = None) -> float:
-    """The variance of all entries of `X`, in one pass, accumulated in float64.
+    """Return the variance of all entries of `X`, in one pass, accumulated in float64.
 
-    Rows count as often as `weights`, on the host, say.
+    Each row counts as often as its entry of `weights`, an array on the host.
     """
     count, _, squares = entry_moments(X, weights)
     return float(squares / count)
@@ -50,14 +50,14 @@ Moments = tuple[float, float, float]  # number of entries, their mean, sum of sq
 
 
 def entry_moments(X: Any, weights: Any = None) -> Moments:
-    """What the variance of all entries is made of; see :func:`merge_moments`."""
+    """Return the moments that give the variance of all entries; see :func:`merge_moments`."""
     aligned = () if weights is None else (weights,)
     found: Moments = reduce_rows(_moments, X, *aligned, merge=merge_moments)
     return found
 
 
 def merge_moments(one: Moments, other: Moments) -> Moments:
-    """The moments of two sets together (Chan, Golub and LeVeque)."""
+    """Return the moments of the union of two sets (Chan, Golub and LeVeque)."""
     count = one[0] + other[0]
     if count == 0:
         return one
@@ -98,7 +98,7 @@ def _batch_moments(xp: Any, values: Any, counts: Any = None) -> Moments:
 
 
 def constant_columns(X: Any) -> NDArray[np.bool_]:
-    """Which columns of rows in memory or on a device hold one value only."""
+    """Return a mask of the columns with a single value, for rows in memory or on a device."""
     if sparse.issparse(X):
         low, high = (getattr(X, name)(axis=0).toarray()[0] for name in ("min", "max"))
         return np.asarray(low == high)
@@ -107,7 +107,7 @@ def constant_columns(X: Any) -> NDArray[np.bool_]:
 
 
 def second_moment_product(X: Any, Y: Any) -> Any:
-    """``X^T (X Y)``, where `X` is: what finds the principal directions without ``X^T X``."""
+    """Return ``X^T (X Y)``, where `X` is, to find principal directions without ``X^T X``."""
     return reduce_rows(_product, X, shared={"Y": Y})
 
 
@@ -116,23 +116,23 @@ def _product(X: Any, Y: Any) -> Any:
 
 
 def sample_rows(X: Any, n_rows: int, random_state: RandomState) -> Any:
-    """At most `n_rows` distinct rows of `X`, on the host, in their order in `X`.
+    """Draw at most `n_rows` distinct rows of `X`, on the host, in their order in `X`.
 
-    The lengths of the blocks of a dask array are counted first where it does not know them: rows
-    from its beginning alone would not stand for the others.
+    If a dask array does not know the lengths of its blocks, they are counted first: rows from its
+    beginning alone would not be representative.
     """
     X = with_known_lengths(X)
     return take_rows(X, choose_rows(X.shape[0], n_rows, random_state))
 
 
 def take_rows(X: Any, index: NDArray[np.intp]) -> Any:
-    """The rows `index` of `X`, on the host; a dask array must know the lengths of its blocks."""
+    """Return the rows `index` of `X` on the host; a dask array must know its block lengths."""
     rows = rows_at(X, index)
     return rows if is_host(rows) else to_numpy(rows)
 
 
 def rows_at(X: Any, index: NDArray[np.intp]) -> Any:
-    """The rows `index` of `X` where it is; those of a dask array come to the host."""
+    """Return the rows `index` of `X` where it is; those of a dask array come to the host."""
     if is_dask(X):
         order = np.argsort(index, kind="stable")
         return _from_blocks(X, index[order])[np.argsort(order)]
@@ -143,7 +143,7 @@ def rows_at(X: Any, index: NDArray[np.intp]) -> Any:
 
 
 def keep_rows(X: Any, index: NDArray[np.intp]) -> Any:
-    """The rows `index`, in increasing order, where `X` is; those of a dask array stay there."""
+    """Return the rows `index`, which increase, where `X` is; a dask array stays lazy."""
     if not is_dask(X):
         return rows_at(X, index)
     # block by block: dask would cut repeated rows into very many blocks
@@ -162,7 +162,7 @@ def _of_block(rows: Any, inside: list[NDArray[np.intp]], block_id: tuple[int, ..
 def are_rows(
     X: Any, labels: NDArray[Any], points: Any, of_points: NDArray[Any]
 ) -> NDArray[np.bool_]:
-    """Which of the `points` (host) are rows of `X` with the same label, to the last digit."""
+    """Return a mask of the `points` (host) that exactly equal a row of `X` of the same label."""
     shared = {"points": points.astype(float_dtype(X)), "of_points": of_points}
     found: NDArray[np.bool_] = reduce_rows(
         _are_rows, X, labels, merge=np.logical_or, shared=shared
@@ -191,7 +191,7 @@ def _are_rows(X: Any, labels: Any, points: Any, of_points: Any) -> NDArray[np.bo
 
 
 def _products(X: Any, direction: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``X @ direction`` in float64, a batch of rows at a time."""
+    """Compute ``X @ direction`` in float64, a batch of rows at a time."""
     if is_host(X):
         parts = [X[rows] @ direction for rows in row_slices(X.shape[0], _BATCH)]
     else:
@@ -209,11 +209,11 @@ def take_part(
     most_rows: int | None = None,
     memory_budget: int | None = None,
 ) -> tuple[Any, NDArray[Any]]:
-    """The rows that a game or a chain looks at again and again, and their labels.
+    """Return the rows that a game or a chain reads again and again, and their labels.
 
-    All of them, or a sample of `most_rows`. Those of a dask array come to the host, since every
-    look would be a round trip: as many as fit in `memory_budget` bytes (None: one gigabyte), and
-    no fewer than a thousand.
+    These are all rows, or a sample of `most_rows`. Rows of a dask array come to the host, since
+    every read would be a round trip: as many as fit in `memory_budget` bytes (None: one gigabyte),
+    but no fewer than a thousand.
     """
     n = len(y)
     most = n if most_rows is None else min(n, most_rows)
@@ -228,7 +228,7 @@ def take_part(
 
 
 def _row_bytes(X: Any, n_rows: int) -> float:
-    """Bytes of a row of a dask array, of sparse ones in the mean."""
+    """Return the bytes per row of a dask array; the mean if rows are sparse."""
     if not sparse.issparse(X._meta):
         return float(X.shape[1] * X.dtype.itemsize)
     stored = reduce_rows(_n_stored, X)
@@ -240,14 +240,14 @@ def _n_stored(X: Any) -> int:
 
 
 def choose_rows(n: int, n_rows: int, random_state: RandomState) -> NDArray[np.intp]:
-    """At most `n_rows` distinct numbers below `n`, in increasing order."""
+    """Draw at most `n_rows` distinct numbers below `n`, in increasing order."""
     if n <= n_rows:
         return np.arange(n)
     return np.sort(sample_without_replacement(n, n_rows, random_state=random_state))
 
 
 def _from_blocks(X: Any, index: NDArray[np.intp]) -> Any:
-    """Rows of a dask array; each block, dense or sparse, gives its own."""
+    """Return rows of a dask array; each block, dense or sparse, yields its own."""
     import dask
 
     X = columns_in_one_block(X)

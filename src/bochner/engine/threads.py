@@ -31,20 +31,20 @@ def _blas() -> ThreadpoolController:
 
 
 def default_threads() -> int:
-    """The number of threads the caller's BLAS may use now.
+    """Return the number of threads that the caller's BLAS may use now.
 
-    So a limit set by the environment, by joblib in a worker process, or by
-    ``threadpoolctl.threadpool_limits`` holds for us too, and a second caller that arrives while
-    our own region is open gets one thread instead of oversubscribing.
+    A limit set by the environment, by joblib in a worker process, or by
+    ``threadpoolctl.threadpool_limits`` thus also applies here, and a second caller that arrives
+    while our own region is open gets one thread instead of oversubscribing.
     """
     limits = [library.num_threads for library in _blas().lib_controllers]
     return min(limits) if limits else os.cpu_count() or 1
 
 
 def _take_control() -> None:
-    """Let this thread set the number of threads, whichever set it last.
+    """Let this thread set the number of BLAS threads, whichever thread set it last.
 
-    From threadpoolctl 3.8 on others are ignored until the one that began is done, or dead.
+    From threadpoolctl 3.8 on, other threads are ignored until the one that began is done or dead.
     """
     for library in _blas().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
@@ -53,9 +53,9 @@ def _take_control() -> None:
 
 @contextmanager
 def limited_threads(n_threads: int | None) -> Iterator[None]:
-    """Within it BLAS, and all that has as many threads as BLAS may use, has `n_threads`.
+    """Limit BLAS, and all code that uses as many threads as BLAS may, to `n_threads` threads.
 
-    None leaves it as it is.
+    None leaves the number as it is.
     """
     if n_threads is None:
         yield
@@ -66,7 +66,7 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
 
 
 class _SingleThreadedBlas:
-    """Hold BLAS at one thread while at least one region is open.
+    """Context manager that holds BLAS at one thread while at least one region is open.
 
     Nested ``threadpool_limits`` from concurrent threads restore each other's values; counting
     the open regions restores the caller's value once, when the last one closes.
@@ -90,14 +90,14 @@ class _SingleThreadedBlas:
             if self._open == 0:
                 _take_control()
                 self._limit.restore_original_limits()
-                _take_control()  # and leave it to whoever comes
+                _take_control()  # and leave control to the next thread
 
 
 single_threaded_blas = _SingleThreadedBlas()
 
 
 class _AtWork(threading.local):
-    """Whether this thread is doing one of several tasks."""
+    """Whether this thread is working on one of several tasks."""
 
     now = False
 
@@ -107,11 +107,11 @@ _at_work = _AtWork()
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """The threads that help the calling one, kept for the life of the process."""
+    """Return the pool of threads that help the caller, kept for the life of the process."""
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="bochner")
 
 
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork: the child makes its own
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child makes its own
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
@@ -122,12 +122,12 @@ def ordered_map(
 
     The order is what makes sums reproducible: a reduction over the results adds them in the
     same order on any number of threads. The calling thread works too. When the consumer stops
-    early or is interrupted, tasks that have not begun are dropped. Within a task everything is
-    done by its own thread: there are no others to wait for.
+    early or is interrupted, tasks that have not begun are dropped. A task runs entirely in its
+    own thread: there are no other threads to wait for.
     """
     n_threads = 1 if _at_work.now else min(n_threads, len(tasks))
     if n_threads <= 1:
-        # A single task is a small one: more threads of BLAS would only wait for each other.
+        # A single task is small: more BLAS threads would only wait for each other.
         with single_threaded_blas:
             yield from map(work, tasks)
         return
@@ -167,9 +167,9 @@ def ordered_map(
 def side_by_side(
     work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None = None
 ) -> Iterator[Result]:
-    """:func:`ordered_map` for a few large tasks; one alone has all threads that BLAS may use.
+    """Run :func:`ordered_map` for a few large tasks; a single task may use all BLAS threads.
 
-    So has each in turn where there is one thread only.
+    With `n_threads` of one, the tasks run in turn, each with all BLAS threads.
     """
     n_threads = n_threads or default_threads()
     if len(tasks) < 2 or n_threads < 2:
@@ -178,7 +178,7 @@ def side_by_side(
 
 
 class Scratch(threading.local):
-    """Named buffers that a thread keeps from tile to tile, so that pages are touched once."""
+    """Named buffers that a thread reuses from tile to tile, so that pages are touched once."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, NDArray[Any]] = {}
@@ -192,6 +192,6 @@ class Scratch(threading.local):
 
 
 def for_each(work: Callable[[Task], Any], tasks: Sequence[Task], n_threads: int | None) -> None:
-    """Call ``work(task)`` for every task; `n_threads` of None is as many as BLAS may use."""
+    """Call ``work(task)`` for every task; by default in as many threads as BLAS may use."""
     for _ in ordered_map(work, tasks, n_threads or default_threads()):
         pass

@@ -1,8 +1,8 @@
-"""Blocks of rows on their way to a device: the next is read and copied while one is computed with.
+"""Transfer of blocks of rows to a device: the next block is read and copied during computation.
 
-A thread reads a block, rounds it into memory that the device can copy from by itself (pinned), and
-starts the copy on a stream of its own. The stream that computes waits for the copy, the host does
-not, except for the block before the last: no more than three are on the device.
+A thread reads a block, rounds it into pinned memory, from which the device can copy by itself, and
+starts the copy on a separate stream. The stream that computes waits for the copy. The host does
+not wait, except for the block before the last: no more than three blocks are on the device.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ Block = tuple[Any, ...]
 
 
 def staged(blocks: Iterable[Block], device: Any) -> Iterator[Block]:
-    """Blocks ``(X, ...)`` with `X` where a user wants it, in float32 on a device.
+    """Yield blocks ``(X, ...)`` with `X` where the user wants it, in float32 on a device.
 
     Parameters
     ----------
     blocks : iterable of tuples
-        Rows on the host, and what belongs to them, which stays there. Read ahead by one block.
+        Rows on the host, and data aligned with them, which stay there. Read ahead by one block.
     device : str or torch.device
-        ``"cpu"`` leaves everything as it is; sparse rows stay where they are on any device.
+        Device for the rows. ``"cpu"`` leaves everything as it is; sparse rows stay on the host
+        with any device.
+
+    Yields
+    ------
+    block : tuple
+        `X` on the device, and the data aligned with it.
 
     Examples
     --------
@@ -49,7 +55,7 @@ def staged(blocks: Iterable[Block], device: Any) -> Iterator[Block]:
 
 
 class _Lane:
-    """A way to a device of PyTorch: on CUDA a stream beside the one that computes."""
+    """Copies to a PyTorch device: on CUDA, in a stream beside the one that computes."""
 
     def __init__(self, device: Any) -> None:
         import torch
@@ -57,10 +63,10 @@ class _Lane:
         self._torch, self._device = torch, torch.device(device)
         self._is_cuda = self._device.type == "cuda"
         self._stream = torch.cuda.Stream(self._device) if self._is_cuda else None
-        self._used: list[Any] = []  # when blocks before were last computed with
+        self._used: list[Any] = []  # events after the last computation with earlier blocks
 
     def send_next(self, blocks: Iterator[Block]) -> tuple[Block, Any] | None:
-        """Start the copy of the next block; None where there is none."""
+        """Start the copy of the next block; return None if there is none."""
         block = next(blocks, None)
         if block is None:
             return None
@@ -75,7 +81,7 @@ class _Lane:
         return (there, *aligned), arrived
 
     def receive(self, sent: tuple[Block, Any]) -> Block:
-        """A block that may be computed with; work on the one before the last is done."""
+        """Return a block ready for computation; work on the block before the last is done."""
         block, arrived = sent
         if arrived is not None:
             current = self._torch.cuda.current_stream(self._device)

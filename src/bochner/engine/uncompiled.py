@@ -1,9 +1,9 @@
-"""Inner loops in NumPy, for so few rows that loading the compiled ones would take longer.
+"""Inner loops in NumPy, for so few rows that loading the compiled loops would take longer.
 
-To import Numba and to load a compiled loop from its cache takes about half a second: more than a
+Importing Numba and loading a compiled loop from its cache takes about half a second: more than a
 program that predicts a thousand rows needs for all the rest of its work. Within
-:func:`few_rows` the operations that such predictions are made of use these loops instead. They
-give the same numbers up to rounding.
+:func:`few_rows` the operations used by such predictions run these loops instead. They give the
+same numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 # Beyond this many quadrants the reduction of the compiled loops loses bits, and a single-precision
 # phase is itself uncertain by more than 2e-4. Rows with such a phase are reported, and cpu.py
-# computes them again. Powers of two: then the "or" of all |k| of a row tells of one beyond.
+# computes them again. Powers of two: then the "or" of all |k| of a row shows one beyond.
 QUADRANTS_32 = 2**12
 QUADRANTS_64 = 2**20
 
@@ -29,7 +29,7 @@ _few: ContextVar[bool] = ContextVar("few", default=False)
 
 @contextmanager
 def few_rows(few: bool = True) -> Iterator[None]:
-    """Within it operations on few rows on the host do without compiled loops.
+    """Context in which operations on few rows on the host do without compiled loops.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def few_rows(few: bool = True) -> Iterator[None]:
 
 
 def wave_loops() -> Any:
-    """Where ``sincos_tile`` is, for this call."""
+    """Return the module or object with ``sincos_tile`` for this call."""
     if _few.get():
         return _UNCOMPILED
     from bochner.engine import compiled
@@ -57,7 +57,7 @@ def wave_loops() -> Any:
 
 
 def pair_loops() -> Any:
-    """Where ``squares_tile``, ``exact_squares`` and ``radial_tile`` are, for this call."""
+    """Return the source of ``squares_tile``, ``exact_squares`` and ``radial_tile``."""
     if _few.get():
         return _UNCOMPILED
     from bochner.engine.pairs import compiled
@@ -66,7 +66,7 @@ def pair_loops() -> Any:
 
 
 class _Uncompiled:
-    """The loops under the names, and with the arguments, of the compiled ones."""
+    """Loops with the names and arguments of the compiled ones."""
 
     @staticmethod
     def sincos_tile(

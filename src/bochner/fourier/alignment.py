@@ -1,4 +1,4 @@
-r"""How well each frequency aligns with the labels, for all candidates in one pass.
+r"""The alignment of each frequency with the labels, for all candidates in one pass.
 
 The alignment loss of the cosine :math:`h_w(\delta) = \cos \langle w, \delta \rangle` (Letarte et
 al. 2019, equation 9) is the average of :math:`(1 - \lambda_{ij} h_w(x_i - x_j)) / 2` over all
@@ -8,7 +8,7 @@ pairs of different rows. Written with Fourier sums (their Propositions 7 and 8) 
 
     L(w) = \frac12 - \frac{\sum_k s_k |F_k(w)|^2 - \sum_i \lambda_{ii}}{2 n (n - 1)}.
 
-What the posteriors weigh by is the fraction without the 2, the *agreement*, of the centred
+The posteriors are computed from the fraction without the 2, the *agreement*, for the centred
 similarity of :mod:`bochner.targets`:
 :math:`\sum_k s_k |F_k|^2 \propto \sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`.
 
@@ -33,20 +33,20 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AlignmentSums:
-    """All that the losses need to know of the rows: additive, so that rows may come in parts.
+    """Sums over the rows from which the losses follow; additive, so that rows may come in parts.
 
-    Numbers are divided by `unit` and less the `offset` before anything is summed.
+    Numbers are divided by `unit`, and the `offset` is subtracted, before anything is summed.
 
     Attributes
     ----------
     target : Target
-        What the labels are.
+        Kind of the labels.
     sums : complex array of shape (N, target.n_sums)
         Fourier sums of the target's ``sum_columns``.
     n_rows : int
-        Rows seen.
+        Number of rows seen.
     count : float
-        Sum of their weights: rows that they stand for.
+        Sum of their weights: the number of rows that they stand for.
     moments : array of shape (2, n_columns)
         Weighted sums of ``y`` and ``y^2`` (regression only).
     by_class : array of shape (n_classes,)
@@ -54,8 +54,8 @@ class AlignmentSums:
     extremes : array of shape (2, n_columns)
         Smallest and largest ``y`` (regression only).
     offset, unit : arrays of shape (n_columns,)
-        Sums of numbers far from zero would lose the digits in which these differ, squares of
-        large ones overflow. Any values near them and of their size will do.
+        Location and size of the numbers, approximately. Sums of numbers far from zero would lose
+        the digits in which these differ, and squares of large ones would overflow.
     """
 
     target: Target
@@ -70,7 +70,7 @@ class AlignmentSums:
 
     @classmethod
     def empty(cls, target: Target, n_frequencies: int, y: Any) -> AlignmentSums:
-        """No sums yet, with the offset and the unit that suit the first labels `y`."""
+        """Return empty sums, with the offset and the unit that suit the first labels `y`."""
         zeros = np.zeros((n_frequencies, target.n_sums), np.complex128)
         numbers = np.zeros((1, 0)) if target.classes is not None else as_columns(y)
         K, n_classes = numbers.shape[1], 0 if target.classes is None else target.n_sums
@@ -88,18 +88,18 @@ class AlignmentSums:
         )
 
     def columns(self, y: Any) -> Float:
-        """The columns to sum, numbers in units and less the offset."""
+        """Return the columns to sum, numbers divided by the unit minus the offset."""
         columns = self.target.sum_columns(y)
         if self.target.classes is None:
             columns[:, :-1] = columns[:, :-1] / self.unit - self.offset
         return columns
 
     def add(self, sums: NDArray[np.complex128], y: Any, weights: Float | None) -> AlignmentSums:
-        """With the sums of more rows, whose labels are `y`; those of weight 0 do not count."""
+        """Add the sums of more rows with labels `y`; rows of weight 0 do not count."""
         w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
         columns = self.columns(y)
         values = columns[:, : self.moments.shape[1]]
-        with np.errstate(over="ignore", invalid="ignore"):  # of what `agreement` refuses
+        with np.errstate(over="ignore", invalid="ignore"):  # `agreement` raises an error for these
             moments = np.stack([w @ values, w @ values**2])
         present = values[w > 0]
         low, high = self.extremes
@@ -117,11 +117,11 @@ class AlignmentSums:
 
     @property
     def shares(self) -> Float:
-        """The share of each class in the rows, by their weights."""
+        """Weighted share of each class in the rows."""
         return np.asarray(self.by_class / self.by_class.sum())
 
     def _regression_scale(self) -> tuple[Float, Float]:
-        """Mean and largest deviation of each column; infinite for one that is constant."""
+        """Mean and largest deviation of each column, the latter infinite if it is constant."""
         mean = self.moments[0] / self.count
         largest = np.maximum(self.extremes[1] - mean, mean - self.extremes[0])
         rounding = 4 * np.finfo(np.float64).eps * np.abs(self.offset)  # of the mean
@@ -148,7 +148,7 @@ class AlignmentSums:
         return self.count
 
     def _centred(self) -> Float:
-        """``sum_c |F_c - pi_c F_all|^2`` less what it would be for labels in random order."""
+        """``sum_c |F_c - pi_c F_all|^2`` minus its mean for labels in random order, scaled."""
         if np.count_nonzero(self.by_class) == 1:
             return np.zeros(len(self.sums))  # one class so far
         pi, total = self.shares, self.sums.sum(axis=1)
@@ -158,7 +158,7 @@ class AlignmentSums:
         return np.asarray((squares - chance) / spread_of(pi))
 
     def losses(self) -> Float:
-        """The alignment loss of every frequency, in [0, 1].
+        """Return the alignment loss of each frequency, in [0, 1].
 
         Examples
         --------
@@ -171,9 +171,9 @@ class AlignmentSums:
         return 0.5 - self.agreement() / 2
 
     def agreement(self, *, centred: bool = False) -> Float:
-        """The mean over pairs of ``lambda_ij cos<w, x_i - x_j>`` for every frequency.
+        """Return the mean over pairs of ``lambda_ij cos<w, x_i - x_j>`` for each frequency.
 
-        The centred one is 0 on average for labels in random order.
+        The centred agreement is 0 on average for labels in random order.
         """
         pairs = self.count * (self.count - 1)
         if self.n_rows < 2:
@@ -200,7 +200,7 @@ def alignment_sums(
     weights: Float | None = None,
     **options: Any,
 ) -> AlignmentSums:
-    """The sums of rows `X` with labels `y` at the frequencies `W`, one per column."""
+    """Return the sums of rows `X` with labels `y` at the frequencies `W`, one per column."""
     empty = AlignmentSums.empty(Target.of(y) if target is None else target, W.shape[1], y)
     return empty.add(label_sums(empty, X, y, W, weights, **options), y, weights)
 
@@ -208,7 +208,7 @@ def alignment_sums(
 def label_sums(
     known: AlignmentSums, X: Any, y: Any, W: Any, weights: Float | None, **options: Any
 ) -> NDArray[np.complex128]:
-    """The Fourier sums of further rows, as :meth:`AlignmentSums.add` takes them."""
+    """Return the Fourier sums of further rows, as :meth:`AlignmentSums.add` takes them."""
     columns = known.columns(y)
     if weights is not None:
         columns = columns * np.asarray(weights)[:, None]
@@ -222,7 +222,7 @@ def landmark_losses(
     in_sample: NDArray[np.bool_],
     n_rows: int,
 ) -> Float:
-    r"""The alignment losses of each landmark's own frequencies.
+    r"""Return the alignment losses of the frequencies of each landmark.
 
     .. math::
 

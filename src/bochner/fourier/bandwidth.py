@@ -1,4 +1,4 @@
-"""Choosing gamma: a number, or a rule that reads it off the data."""
+"""Choosing gamma: a number, or a rule that computes it from the data."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bochner.kernels import SpectralKernel, StandardKernel, kernel_object
 from bochner.weights import copies
 
 GAMMA_RULES = ("scale", "median")
-DEFAULT_GAMMA = "median"  # of all maps and of the program: see docs/fourier.md
-MOST = 2**31 - 1  # of anything that is counted: more would not fit in any memory
+DEFAULT_GAMMA = "median"  # for all maps and the program: see docs/fourier.md
+MOST = 2**31 - 1  # largest value of any count: more would not fit in any memory
 
-# What the parameters accept that maps over frequencies share. Names of kernels are looked up when
-# a kernel is needed, so that one may be registered later.
+# Constraints of the parameters that maps over frequencies share. Names of kernels are looked up
+# when a kernel is needed, so that one may be registered later.
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [str, HasMethods(["sample", "__call__"])],
     "gamma": [StrOptions(set(GAMMA_RULES)), Interval(Real, 0, None, closed="neither")],
@@ -29,7 +29,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
 }
 _MEDIAN_ROWS = 1000
-_ROUNDING = 1e-14  # of squared distances from products, by which equal rows may seem apart
+_ROUNDING = 1e-14  # rounding of squared distances from products: equal rows may seem apart
 
 
 def resolve_kernel(
@@ -39,16 +39,16 @@ def resolve_kernel(
     random_state: RandomState,
     weights: Any = None,
 ) -> SpectralKernel:
-    """The kernel object, with a number for gamma, for rows that count as often as `weights` say.
+    """Return the kernel object with a number for gamma, for rows counted by `weights`.
 
-    A standard kernel's own gamma, if it has one, goes first; a user's own object is returned as it
-    is. ``"scale"`` is ``1 / (n_features * X.var())`` as in scikit-learn's SVC, and
-    ``1 / (n_features * X.std())`` for the Laplacian kernel and ``1 / (n_features ** 0.5 *
-    X.std())`` for the exponential one, whose distances are not squared.
+    A standard kernel's own gamma, if it has one, takes precedence; a user's own object is
+    returned as it is. ``"scale"`` is ``1 / (n_features * X.var())`` as in scikit-learn's SVC. For
+    kernels whose distances are not squared it is ``1 / (n_features * X.std())`` (Laplacian) or
+    ``1 / (n_features ** 0.5 * X.std())`` (exponential).
     ``"median"`` makes the median distance between rows the length scale of the kernel:
-    ``1 / (2 median^2)``, and ``1 / median`` for the exponential kernel and, of the city-block
+    ``1 / (2 median^2)``, or ``1 / median`` for the exponential kernel and, with the city-block
     distance, for the Laplacian. Both
-    give 1 when all entries (all rows) of X are equal.
+    rules give 1 when all entries (all rows) of X are equal.
     """
     kernel = kernel_object(kernel)
     if not isinstance(kernel, StandardKernel):
@@ -67,7 +67,7 @@ def _gamma(
     if gamma == "scale":
         return scale_gamma(kernel, X.shape[1], variance(X, weights))
     if gamma == "median":
-        if weights is not None:  # few of the rows that they stand for
+        if weights is not None:  # a sample of the rows that the weighted rows stand for
             index = copies(weights, weights, random_state)
             X = rows_at(X, index[choose_rows(len(index), _MEDIAN_ROWS, random_state)])
         distance = median_distance(X, kernel.metric, random_state)
@@ -76,13 +76,13 @@ def _gamma(
 
 
 def scale_gamma(kernel: Any, n_features: int, spread: float) -> float:
-    """What ``gamma="scale"`` is for entries of this variance."""
+    """Return the value of ``gamma="scale"`` for entries of this variance."""
     known = isinstance(kernel, StandardKernel) and spread > 0
     return float(kernel.gamma_for_variance(n_features, spread)) if known else 1.0
 
 
 def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
-    """The median distance between distinct rows of a sample of at most 1000 rows; 0 if none."""
+    """Return the median distance between distinct rows of a sample of at most 1000; 0 if none."""
     from scipy.spatial.distance import squareform
     from sklearn.metrics import pairwise_distances
     from sklearn.utils.extmath import row_norms
@@ -100,7 +100,7 @@ def median_distance(X: Any, metric: str, random_state: RandomState) -> float:
 
 
 def median_distance_on_device(X: Any, random_state: RandomState) -> float:
-    """The median distance on the device of `X`, which sends one number back."""
+    """Compute the median distance on the device of `X`, which sends one number back."""
     xp, index = namespace(X), choose_rows(X.shape[0], _MEDIAN_ROWS, random_state)
     rows = cast(rows_at(X, index), wide_dtype(X))
     squares = xp.sum(rows * rows, axis=1)
@@ -119,9 +119,9 @@ def median_distance_on_device(X: Any, random_state: RandomState) -> float:
 
 
 def check_honest(gamma: Any, fitted: Any, given: Any, classes: Any) -> None:
-    """Refuse a guarantee whose conditions are known not to hold.
+    """Raise ConditionsNotMet if the conditions of a guarantee are known not to hold.
 
-    Not everything can be seen from here: a scaler fitted on the same rows voids it as well.
+    Not every violation can be detected here: a scaler fitted on the same rows voids it as well.
     """
     if classes is None:
         raise ConditionsNotMet(

@@ -1,4 +1,4 @@
-"""Candidate frequencies that are drawn when they are looked at, not stored."""
+"""Candidate frequencies that are drawn when they are needed, not stored."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bochner.kernels import SpectralKernel
 
 _BLOCK_BYTES = 2**26
 _FIRST = 2000
-_FIRST_NUMBERS = 2**25  # in their frequencies
+_FIRST_NUMBERS = 2**25  # entries in the frequencies of the first candidates
 
 
 def n_first(least: int, d: int) -> int:
-    """Among how many a set is chosen: 2000, fewer in very many dimensions, but not of `least`."""
+    """Number of candidates a set is chosen from: 2000 or fewer (large `d`), at least `least`."""
     return max(least, min(_FIRST, _FIRST_NUMBERS // d))
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """`n` frequencies of a kernel in `d` dimensions, decided by a seed.
+    """`n` frequencies of a kernel in `d` dimensions, determined by a seed.
 
     With 50 000 columns, 20 000 candidates would fill 8 GB. They are drawn in blocks of at most
     64 MB, each from a seed of its own, and drawn again when they are needed again. Blocks hold a
@@ -51,7 +51,7 @@ class Candidates:
         return len(self._slices())
 
     def blocks(self, dtype: Any = np.float64) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """The blocks in order: which candidates, and their frequencies, one per column."""
+        """Yield the blocks in order: a slice of candidates and their frequencies, as columns."""
         yield from self._draw(range(len(self._slices())), dtype)
 
     def _draw(self, numbers: Any, dtype: Any) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -66,7 +66,7 @@ class Candidates:
             yield block, W.astype(dtype, copy=False)
 
     def take(self, index: NDArray[np.intp], dtype: Any = np.float64) -> NDArray[Any]:
-        """The frequencies of some candidates; only their blocks are drawn."""
+        """Return the frequencies of some candidates; only their blocks are drawn."""
         chosen = np.empty((self.d, len(index)), dtype)
         width = self._slices()[0].stop
         for block, W in self._draw(np.unique(index // width), dtype):
@@ -75,5 +75,5 @@ class Candidates:
         return chosen
 
     def first(self, least: int, dtype: Any = np.float64) -> NDArray[Any]:
-        """The first :func:`n_first` candidates, or all."""
+        """Return the first :func:`n_first` candidates, or all of them."""
         return self.take(np.arange(min(n_first(least, self.d), self.n)), dtype)

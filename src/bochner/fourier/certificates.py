@@ -1,4 +1,4 @@
-"""What is guaranteed of a kernel that was learned over candidate frequencies."""
+"""Guarantees for a kernel that was learned over candidate frequencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bochner.guarantees.guarantee import ConditionsNotMet, Guarantee
 
 
 class CertifiedPosterior:
-    """The guarantees of a map over candidates, from their losses on the rows of the fit."""
+    """Guarantees of a map over candidates, computed from their losses on the training rows."""
 
     support: str
     gamma: Any
@@ -29,27 +29,29 @@ class CertifiedPosterior:
     _weighted: bool
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
-        """A guarantee on the alignment loss of the map's own kernel, on new pairs of rows.
+        """Return a guarantee on the alignment loss of the map's own kernel, on new pairs of rows.
 
-        The kernel of :meth:`transform`: the drawn or chosen frequencies with their weights. With
-        probability ``1 - delta`` over the rows it holds for all draws, sets and posteriors at
-        once, so that `beta` and `rho` may have been tuned on the same rows for free; it assumes
-        that `gamma`, and any scaling of the columns, were fixed without them.
+        This is the kernel of :meth:`transform`: the drawn or chosen frequencies with their
+        weights. With probability ``1 - delta`` over the rows the guarantee holds for all draws,
+        sets and posteriors at once, so that `beta` and `rho` may have been tuned on the same rows
+        for free; it assumes that `gamma`, and any scaling of the columns, were fixed without
+        them.
 
         Parameters
         ----------
         delta : float, default=0.05
             Probability of failure.
         n_settings : int, default=1
-            Number of settings (of `gamma`, say) among which these rows have chosen.
+            Number of settings (of `gamma`, say) among which one was chosen on these rows.
 
         Returns
         -------
         Guarantee
-            Of the alignment loss. The divergence is ``ln(n_candidates / D)`` for `D` frequencies
-            of equal weight, for ``draw="auto"`` ``ln((n_candidates + D) / D)``, as those of
-            the random map are candidates too; a kernel without relation to the labels may have
-            ``min(1/2, 1 - sum of squared class shares)``, so that only less says anything.
+            Guarantee on the alignment loss. The divergence is ``ln(n_candidates / D)`` for `D`
+            frequencies of equal weight, and ``ln((n_candidates + D) / D)`` for ``draw="auto"``,
+            where the frequencies of the random map are candidates too. A kernel unrelated to the
+            labels may have a loss of ``min(1/2, 1 - sum of squared class shares)``, so that only
+            a smaller value is informative.
         """
         self._check_certifiable()
         own = np.zeros(len(self._sums.sums))
@@ -57,10 +59,11 @@ class CertifiedPosterior:
         return self._certify(own, "of the map's own kernel", delta, n_settings)
 
     def posterior_bound(self, delta: float = 0.05, *, n_settings: int = 1) -> Guarantee:
-        """A guarantee on the posterior's kernel, which is *not* the one of :meth:`transform`.
+        """Return a guarantee on the posterior's kernel, which is *not* that of :meth:`transform`.
 
-        All candidates with their posterior weights: the kernel that the paper's theorems are
-        about. The drawn frequencies may have a larger loss; :meth:`bound` is about them.
+        It consists of all candidates with their posterior weights, and is the kernel of the
+        paper's theorems. The drawn frequencies may have a larger loss; :meth:`bound` is about
+        them.
 
         Parameters
         ----------
@@ -69,7 +72,7 @@ class CertifiedPosterior:
         Returns
         -------
         Guarantee
-            Of the alignment loss.
+            Guarantee on the alignment loss.
         """
         self._check_certifiable()
         scope = "of the posterior's kernel over all candidates"

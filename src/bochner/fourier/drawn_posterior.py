@@ -1,4 +1,4 @@
-"""Drawing frequencies from a posterior over candidates: what needs their losses, not the rows."""
+"""Drawing frequencies from a posterior over candidates, given their losses but not the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bochner.fourier.posterior import (
     power_posterior,
 )
 
-SETS = ("auto", "orthogonal")  # draws that choose a set; the others weigh single frequencies
+SETS = ("auto", "orthogonal")  # choose a set; the other draws weigh single frequencies
 _DRAWN = "without_replacement"
 
 
@@ -33,7 +33,7 @@ def _has_candidates(posterior: DrawnPosterior) -> bool:
 
 
 def looks_once(posterior: DrawnPosterior) -> bool:
-    """Whether one look at the rows is enough; an error that says so where it is not."""
+    """Whether one pass over the rows is enough; raises an AttributeError if it is not."""
     if posterior.draw in SETS:
         raise AttributeError(
             f"draw={posterior.draw!r} looks at the rows several times: rows in parts need "
@@ -62,7 +62,9 @@ class DrawnPosterior(CertifiedPosterior, SupervisedFeatureMap):
 
     @available_if(_has_candidates)  # type: ignore[untyped-decorator]
     def with_posterior(self, **changes: Any) -> Self:
-        """The map drawn from another posterior, from the same losses: the data is not needed.
+        """Return the map drawn from another posterior, without looking at the data again.
+
+        The new posterior is computed from the same losses.
 
         Parameters
         ----------

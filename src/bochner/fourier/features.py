@@ -45,44 +45,44 @@ class FourierFeatures(FeatureMap):
     Parameters
     ----------
     n_components : int, default=100
-        Number of output columns. Must be even when `paired`: a cosine without its sine would make
+        Number of output columns. Must be even if `paired`: a cosine without its sine would make
         the length of a row of features, and the kernel of a row with itself, depend on the row.
     kernel : {"gaussian", "laplacian", "cauchy", "matern", "exponential"} or kernel object, \
             default="gaussian"
-        The kernel; ``"rbf"`` is another name of the Gaussian. Objects are those of
+        The kernel; ``"rbf"`` is another name for the Gaussian. Objects are those of
         :mod:`bochner.kernels`, or your own with ``sample(n, d, random_state)`` and ``__call__``.
     gamma : float, "scale" or "median", default="median"
-        As in ``exp(-gamma |x - y|^2)``. ``"scale"`` is ``1 / (n_features * X.var())``,
-        ``"median"`` makes the median distance between rows the length scale. See
-        :func:`bochner.fourier.bandwidth.resolve_kernel`. Not used by a kernel object that
-        carries its own.
+        Kernel coefficient, as in ``exp(-gamma |x - y|^2)``. ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"median"`` makes the median distance between rows the
+        length scale. See :func:`bochner.fourier.bandwidth.resolve_kernel`. Ignored for a kernel
+        object that carries its own.
     sampling : {"auto", "iid", "orthogonal", "sobol", "halton"}, default="auto"
         How the frequencies are drawn: see :mod:`bochner.fourier.sampling`. ``"auto"`` is
         orthogonal for the Gaussian and Matern kernels, iid for the others.
     paired : bool, default=True
-        Cosine and sine of each frequency. With False, one cosine with a random offset for each
-        of `n_components` frequencies, ``sqrt(2 / n_components) cos(<w, x> + b)``, which is what
-        scikit-learn's ``RBFSampler`` computes; at the same number of columns its error is
-        larger for the Gaussian kernel.
+        Whether to return both the cosine and the sine of each frequency. If False, there is one
+        cosine with a random offset for each of `n_components` frequencies,
+        ``sqrt(2 / n_components) cos(<w, x> + b)``, as in scikit-learn's ``RBFSampler``; with
+        the same number of columns its error is larger for the Gaussian kernel.
     n_jobs : int, default=None
-        CPU threads of `transform`. None: as many as BLAS may use; -1: all.
+        Number of CPU threads used by `transform`. None means as many as BLAS may use, -1 all.
     memory_budget : int, default=None
-        Bytes of scratch memory for arrays on a device; None is 256 MiB.
+        Bytes of scratch memory for arrays on a device. None means 256 MiB.
     random_state : int, RandomState instance or None, default=None
-        Decides the frequencies, whatever the number of threads.
+        Controls the random frequencies, which do not depend on the number of threads.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
         The frequencies, one per column, in the dtype of the rows given to `fit`.
     offsets_ : ndarray of shape (n_components,) or None
-        The offsets when not `paired`.
+        The random offsets of the cosines; None if `paired`.
     kernel_ : kernel object
-        The kernel with its `gamma` as a number; call it for the exact kernel.
+        The kernel, with a number for its `gamma`; call it to evaluate the exact kernel.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, when they have names that are strings.
+        Names of the columns seen during `fit`. Defined only if they are all strings.
 
     See Also
     --------
@@ -91,9 +91,9 @@ class FourierFeatures(FeatureMap):
 
     Notes
     -----
-    `transform` returns what it is given: NumPy and sparse rows give a dense NumPy array, a
-    PyTorch or CuPy array one on the same device, a dask array a lazy dask array. Large arrays
-    can be memory-mapped.
+    The output of `transform` follows its input: NumPy and sparse rows give a dense NumPy array,
+    a PyTorch or CuPy array gives an array on the same device, and a dask array gives a lazy dask
+    array. Large arrays can be memory-mapped.
 
     float32 rows are computed in float32. A phase ``<w, x>`` of thousands means a kernel so
     narrow that float32 cannot resolve it; beyond 6400 the phases of that row are computed in
@@ -156,9 +156,10 @@ class FourierFeatures(FeatureMap):
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Only the number of columns matters, and for a rule `gamma` the spread of the rows.
+            Training rows. Only the number of columns matters and, if `gamma` is a rule, the
+            spread of the rows.
         y : ignored
-            Present by convention.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -170,12 +171,12 @@ class FourierFeatures(FeatureMap):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the frequencies for rows like `X` and those of earlier calls together.
+        """Draw the frequencies for the rows of this call and of earlier calls together.
 
-        A call of `fit` forgets them. With a number for `gamma`, and with ``"scale"``, for the
-        variance of all entries is a sum over rows, parts give what `fit` on all rows gives.
-        ``"median"`` looks at the rows of the first call with more than one: later ones change
-        nothing.
+        Calling `fit` discards the earlier rows. If `gamma` is a number, or ``"scale"`` (the
+        variance of all entries is a sum over rows), the parts together give the same result as
+        `fit` on all rows. ``"median"`` uses the first call with more than one row; later calls
+        change nothing.
 
         Parameters
         ----------
@@ -190,7 +191,7 @@ class FourierFeatures(FeatureMap):
         if parts is not None and self.gamma == "median" and parts[0][0] > X.shape[1]:
             return self  # the entries so far are of more than one row
         moments = entry_moments(X)
-        if parts is None:  # what is drawn is the same after every part
+        if parts is None:  # the same random numbers are drawn after every part
             parts = moments, deepcopy(check_random_state(self.random_state))
         else:
             parts = merge_moments(parts[0], moments), parts[1]
@@ -228,7 +229,7 @@ class FourierFeatures(FeatureMap):
 
     @property
     def squared_norm_limit(self) -> float:
-        """What the squared length of a row of features never exceeds."""
+        """Upper limit of the squared norm of a row of features."""
         return 1.0 if self.offsets_ is None else 2.0
 
     @property

@@ -47,20 +47,20 @@ from bochner.kernels import SpectralKernel
 from bochner.targets import Target, TargetKind
 
 _OWN_FREQUENCIES = 64  # the paper's D
-# Of a pool. With many landmarks each has less to learn, and the product of both is what
-# `transform` costs; with many columns drawing the pool is.
+# Sizes of a pool. With many landmarks each has less to learn, and the cost of `transform` is the
+# product of both; with many columns, the cost of drawing the pool matters.
 _LARGEST_POOL, SMALLEST_POOL = 2000, 512
 _POOL_TIMES_LANDMARKS, _POOL_TIMES_COLUMNS = 1_300_000, 16_000_000
-_MOST_TRIED = 500  # landmarks with which strengths are tried
+_MOST_TRIED = 500  # landmarks with which strengths are tried, at most
 
 
 class LandmarkSimilarities(SupervisedFeatureMap):
-    r"""Similarities to landmarks, each with a kernel learned for it.
+    r"""Similarities to landmarks, with a kernel learned for each landmark.
 
-    All landmarks share a pool of frequencies :math:`w_m` from the kernel's Fourier transform,
-    whose waves are fitted to the labels together, with coefficients :math:`c_m` for the
-    landmark's class. Landmark :math:`x_l` has a score :math:`S_{lm}` for each, what the frequency
-    says for this class at the landmark, and a posterior over the pool,
+    All landmarks share a pool of frequencies :math:`w_m` from the kernel's Fourier transform. The
+    waves of the pool are fitted to the labels together, with coefficients :math:`c_m` for the
+    class of the landmark. Landmark :math:`x_l` has a score :math:`S_{lm}` for each frequency, the
+    evidence that its wave gives for this class at the landmark, and a posterior over the pool,
 
     .. math::
 
@@ -69,9 +69,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         \psi_l(x) = k(x_l, x) + \sum_m \Bigl(Q^l_m - \frac1N\Bigr)
             \cos \langle w_m, x_l - x \rangle.
 
-    As :math:`\beta` goes to 0 this is the plain kernel, and held-out rows decide how far to go
-    from there: where learning does not help, nothing is learned. With ``frequencies="own"`` each
-    landmark has frequencies of its own and
+    As :math:`\beta` goes to 0 this becomes the plain kernel, and held-out rows decide how far to
+    depart from it: where learning does not help, nothing is learned. With ``frequencies="own"``
+    each landmark has frequencies of its own and
     :math:`\psi_l(x) = \sum_m Q^l_m \cos \langle w_m, x_l - x \rangle`, where :math:`Q^l` is
     learned from the alignment loss of the pairs that contain the landmark (Letarte et al.,
     PB-Landmarks). With ``posterior=None`` the features are the plain kernel :math:`k(x_l, x)`
@@ -80,54 +80,57 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     Parameters
     ----------
     n_components : int or float, default=0.1
-        Number of landmarks, which is the number of output columns: a number, or a share of the
-        rows between 0 and 1 (rounded up).
+        Number of landmarks, and so of output columns. A float between 0 and 1 is a share of the
+        rows (rounded up).
     landmarks : {"kmeans", "random"} or array or (array, labels), default="kmeans"
-        Centroids of k-means within each class, rows at random, or your own points; these need
-        labels when the posterior is learned, and their number replaces `n_components`. Points
-        that are rows with their label count as such: they are not paired with themselves.
+        How the landmarks are chosen: centroids of k-means within each class, random rows, or your
+        own points. These need labels if the posterior is learned, and their number replaces
+        `n_components`. A point that is one of the rows, with its label, is treated as that row:
+        it is not paired with itself.
     posterior : {"kl"} or None, default="kl"
-        The learned posterior, or the plain kernel.
+        Whether to learn a posterior (``"kl"``) or to use the plain kernel (None).
     frequencies : {"shared", "own"}, default="shared"
-        A pool for all landmarks, or a set of its own for each, as in the paper: slower, and worse
-        than the plain kernel where the sets are small.
+        Whether all landmarks share one pool of frequencies or each has a set of its own, as in
+        the paper. Own sets are slower, and worse than the plain kernel if they are small.
     beta : "auto" or float, default="auto"
-        Strength of the posterior. ``"auto"`` goes along 0.003, 0.01, 0.03, 0.1, 0.3, 1 and 3 as
-        long as a ridge regression gains on held-out rows, and takes the best, or the plain kernel
-        unless that is worse by a standard error. Held out is a quarter of at most 6000 rows; of
-        up to 2000 rows each quarter in turn. For frequencies of their own it is the paper's 1.
+        Strength of the posterior. ``"auto"`` searches along 0.003, 0.01, 0.03, 0.1, 0.3, 1 and 3
+        as long as a ridge regression improves on held-out rows, and takes the best value, or the
+        plain kernel unless that is worse by a standard error. A quarter of at most 6000 rows is
+        held out, or each quarter in turn with up to 2000 rows. With ``frequencies="own"``,
+        ``"auto"`` is the paper's value, 1.
     n_fit_steps : "auto" or int, default="auto"
-        Steps of conjugate gradients by which the waves of the pool are fitted to the labels, of
-        as many rows as have 32 million features. 1 scores each frequency by itself, by how much
-        more similar it finds the landmark to rows of its own class than to the others. ``"auto"``
-        is the fewest of 1, 2, 4, ..., 64 whose fit predicts the same held-out rows as well as
-        any, to a hundredth of the error; or half of their logarithm, or 1, where these do better
-        with a `beta` that is chosen. Frequencies of their own are scored by themselves.
+        Number of conjugate gradient steps by which the waves of the pool are fitted to the
+        labels, on as many rows as make up 32 million feature values. 1 scores each frequency on
+        its own, by how much more similar it finds the landmark to rows of its own class than to
+        the others. ``"auto"`` is the smallest of 1, 2, 4, ..., 64 whose fit predicts the same
+        held-out rows as well as any, within a hundredth of the error; or, with ``beta="auto"``,
+        the number with half its logarithm, or 1, if these do better. With ``frequencies="own"``
+        each frequency is scored on its own.
     n_frequencies : "auto" or int, default="auto"
-        Frequencies of the pool, by default 2000, down to 512 with more than 650 landmarks or more
-        than 8000 columns; or frequencies of each landmark, by default 64 (the paper's D). They
-        are drawn when they are used, not stored.
+        Number of frequencies in the pool, by default 2000 and down to 512 with more than 650
+        landmarks or more than 8000 columns; or, with ``frequencies="own"``, of each landmark, by
+        default 64 (the paper's D). They are drawn when they are used, not stored.
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is.
+        Type of the target `y`; ``"auto"`` infers it from `y`.
     kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
     random_state : int, RandomState instance or None, default=None
-        Decides landmarks and frequencies.
+        Controls the choice of the landmarks and the random frequencies.
 
     Attributes
     ----------
     landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features_in_)
         The landmarks.
     landmark_labels_ : ndarray of shape (n_landmarks,)
-        Their labels. (Learned posterior only.)
+        Labels of the landmarks. Only if a posterior is learned.
     beta_ : float
-        The strength in use; 0 is the plain kernel. (Learned posterior only.)
+        Strength used; 0 is the plain kernel. Only if a posterior is learned.
     n_fit_steps_ : int
-        The steps in use. (Learned posterior only.)
+        Number of steps used. Only if a posterior is learned.
     losses_, posterior_ : ndarray of shape (n_landmarks, n_frequencies)
-        Alignment losses, which the guarantees are about, and posterior weights. (Learned posterior
-        only; computed when they are asked for where frequencies are shared.)
+        Alignment losses, which the guarantees bound, and posterior weights. Only if a posterior
+        is learned; computed on access if the frequencies are shared.
     in_sample_ : ndarray of shape (n_landmarks,)
-        Whether the landmark is one of the rows; for k-means centroids there is no guarantee.
+        Whether each landmark is one of the rows. There is no guarantee for k-means centroids.
     kernel_ : kernel object
         The prior kernel.
     classes_ : ndarray or None
@@ -136,12 +139,12 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     See Also
     --------
     PosteriorFourierFeatures : One posterior for all pairs.
-    NystroemFeatures : Landmarks and one fixed kernel, made orthogonal.
+    NystroemFeatures : Landmarks and one fixed kernel, orthogonalised.
 
     Notes
     -----
     This is not a kernel map: every landmark has a similarity of its own. Duplicate landmarks are
-    kept; with frequencies of their own they differ.
+    kept; their similarities differ if each has frequencies of its own.
 
     References
     ----------
@@ -216,12 +219,13 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
+            Training rows.
         y : array-like of shape (n,) or (n, k)
             Classes or numbers; several columns of numbers are learned from together.
         sample_weight : array-like of shape (n,), optional
-            How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
-            0 is no row; part of a whole number is the chance of one more.
+            How many times each row counts, see :mod:`bochner.weights`: a weight of 2 repeats the
+            row, a weight of 0 leaves it out, and the fractional part of a weight is the
+            probability of one more copy.
 
         Returns
         -------
@@ -264,7 +268,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         target: Target,
         random_state: RandomState,
     ) -> float:
-        """How strongly to follow the labels; `n_fit_steps_` too."""
+        """Return how strongly to follow the labels, and set `n_fit_steps_`."""
         trials: list[Trial] = []
         if "auto" in (self.beta, self.n_fit_steps):
             place, options = partial(self._trial_landmarks, random_state), self._engine_options()
@@ -278,7 +282,9 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         return float(beta)
 
     def with_posterior(self, *, beta: float) -> Self:
-        """The map with posteriors of another strength, from the same losses, without the data.
+        """Return the map with posteriors of another strength, without looking at the data again.
+
+        The new posteriors are computed from the same losses.
 
         Parameters
         ----------
@@ -301,12 +307,12 @@ class LandmarkSimilarities(SupervisedFeatureMap):
 
     @property
     def losses_(self) -> NDArray[np.float64]:
-        """Alignment loss of every landmark and frequency."""
+        """Alignment loss of each landmark and frequency."""
         return self._learned_posteriors().losses
 
     @property
     def posterior_(self) -> NDArray[np.float64]:
-        """Posterior weight of every landmark and frequency."""
+        """Posterior weight of each landmark and frequency."""
         return self._learned_posteriors().posterior(self.beta_)
 
     def _learned_posteriors(self) -> Pool | OwnSets:
@@ -315,7 +321,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         return self._posteriors
 
     def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
-        """Distances of float32 rows are float32, and so are their squares."""
+        """Return the limit: distances of float32 rows are float32, and so are their squares."""
         return largest_squared(dtype)
 
     def _features(self, X: Any) -> Any:
@@ -325,28 +331,28 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         return self._learned_posteriors().similarities(X, self._coefficients, **options)
 
     def bound(self, delta: float = 0.05, *, n_settings: int = 1) -> list[Guarantee]:
-        """Guarantees on the alignment losses of all landmarks' learned similarities together.
+        """Return guarantees on the alignment losses of all landmarks' learned similarities.
 
-        With probability ``1 - delta`` over the rows, every one of them holds (PAC-Bayes-kl,
-        and a union over the landmarks), for all posteriors at once, also where these rows have
-        chosen strength and fit. They are about the similarities that :meth:`transform` computes.
-        Those of a pool are the posterior's and the kernel's distance from its mean over the pool:
-        `delta` is then also over the pool, a half for each, and the detail ``pool`` is what that
-        distance adds.
+        With probability ``1 - delta`` over the rows, all of them hold together (PAC-Bayes-kl, and
+        a union over the landmarks), for all posteriors at once, even if the strength and the fit
+        were chosen on these rows. They concern the similarities that :meth:`transform` computes.
+        With a shared pool these differ from the posterior's by the distance of the kernel from
+        its mean over the pool: `delta` then covers the draw of the pool too, one half for each,
+        and the detail ``pool`` is what that distance adds.
 
         Parameters
         ----------
         delta : float, default=0.05
             Probability of failure.
         n_settings : int, default=1
-            Number of settings (of `gamma`, say) among which these rows have chosen.
+            Number of settings (of `gamma`, say) among which one was chosen on these rows.
 
         Returns
         -------
         list of Guarantee
-            One for each landmark. A similarity without relation to the labels may have a loss of
-            ``min(share, 1 - share)`` for the share of the landmark's class: only less says
-            anything.
+            One guarantee per landmark. A similarity unrelated to the labels may have a loss of
+            ``min(share, 1 - share)`` for the share of the landmark's class, so that only a
+            smaller value is informative.
         """
         check_is_fitted(self)
         if self._posteriors is None:
@@ -422,7 +428,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         return Landmarks(self.landmarks_, self.landmark_labels_, self.in_sample_).take(chosen)
 
     def _draw(self, random_state: RandomState) -> Candidates:
-        """The pool, or the sets of all landmarks."""
+        """Return the candidates: the pool, or the sets of all landmarks."""
         n_landmarks, shared = self.landmarks_.shape[0], self.frequencies == "shared"
         count, d = self.n_frequencies, self.n_features_in_
         if isinstance(count, str):
@@ -438,7 +444,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
         )
 
     def _weigh(self, beta: float) -> Self:
-        """With the posteriors of this strength."""
+        """Set the posteriors of this strength, and return the map."""
         self.beta_ = beta
         coefficients = self._learned_posteriors().coefficients(beta) if beta else None
         self._coefficients = coefficients  # the last: it is fitted

@@ -35,8 +35,8 @@ def sample_tilted_gaussian(
     adapts to an acceptance of 0.57; both are then fixed.
 
     The potential maps points of shape (d, m), one column per chain, to ``v`` of shape (m,) and
-    its gradient. Returns where the chains ended, and the share of them that moved in each step;
-    they end early where `after_step` returns True.
+    its gradient. Returns the end points of the chains, and the share of chains that moved in each
+    step; the chains end early if `after_step` returns True.
     """
     z = random_state.standard_normal(shape)
     v, slope = potential(z)
@@ -80,10 +80,10 @@ def sample_frequencies(
     after_step: Callable[[], bool | None],
     **options: Any,
 ) -> NDArray[Any]:
-    r"""Draws from :math:`p(w) e^{\beta \sqrt n S(w) / 2}`, one per column.
+    r"""Draw frequencies from :math:`p(w) e^{\beta \sqrt n S(w) / 2}`, one per column.
 
-    The prior `p` is Gaussian with standard deviation `spread`, and `S` the agreement with the
-    labels whose similarity the columns `A` and `signs` make up.
+    The prior `p` is Gaussian with standard deviation `spread`, and `S` is the agreement with the
+    labels, whose similarity is given by the columns `A` and `signs`.
     """
     n_rows = len(A)
 

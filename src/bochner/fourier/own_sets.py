@@ -1,4 +1,4 @@
-"""Frequencies of its own for every landmark, and a posterior over each set (PB-Landmarks)."""
+"""A set of frequencies for each landmark, and a posterior over each set (PB-Landmarks)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Complex = NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class OwnSets:
-    """What landmarks have learned of their own frequencies.
+    """Sets of frequencies, one per landmark, and their alignment losses.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class OwnSets:
     waves : complex array of shape (n_landmarks, D)
         ``exp(i <w, x_l>)``.
     n_rows : int
-        Rows in the losses.
+        Number of rows in the losses.
     """
 
     candidates: Candidates
@@ -52,7 +52,7 @@ class OwnSets:
         landmarks: Landmarks,
         **options: Any,
     ) -> OwnSets:
-        """The losses on rows `X` with labels `y`."""
+        """Compute the losses on rows `X` with labels `y`."""
         points, labels, in_sample = landmarks
         D, n_landmarks = candidates.multiple, points.shape[0]
         sums = np.zeros(n_landmarks * D, np.complex128)
@@ -66,7 +66,7 @@ class OwnSets:
             waves[first:stop] = _own_waves(dense(points[first:stop]), W.reshape(len(W), -1, D))
             for positions, factors, column in groups:
                 here = positions[(positions >= first) & (positions < stop)]
-                if here.size:  # neighbours: landmarks are sorted by their classes
+                if here.size:  # contiguous: landmarks are sorted by their classes
                     span = slice(here[0] * D, (here[-1] + 1) * D)
                     own_W = W[:, span.start - block.start : span.stop - block.start]
                     factor = np.repeat(factors[np.isin(positions, here)], D)
@@ -76,11 +76,11 @@ class OwnSets:
         return cls(candidates, losses, waves, len(y))
 
     def posterior(self, beta: float) -> Float:
-        """The posterior of every landmark, of shape (n_landmarks, D)."""
+        """Return the posterior of each landmark, of shape (n_landmarks, D)."""
         return gibbs_posterior(self.losses, beta, self.n_rows)
 
     def distance(self, delta: float) -> float:
-        """How far the map's own losses may be from the posterior's: they are the same."""
+        """Bound how far the map's own losses are from the posterior's: they are the same."""
         return 0.0
 
     def coefficients(self, beta: float) -> Complex:

@@ -1,4 +1,4 @@
-"""Where landmarks are: centroids within each class, rows at random, or points that are given."""
+"""Placing landmarks: centroids within each class, random rows, or given points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bochner.engine.places import check_entries, largest_squared
 from bochner.engine.summaries import are_rows, take_rows
 from bochner.targets import Target, as_columns, check_labels
 
-_MANY_ROWS = 20_000  # of one class, from which k-means goes by mini-batches
+_MANY_ROWS = 20_000  # of one class, above which k-means uses mini-batches
 
 
 class Landmarks(NamedTuple):
@@ -24,14 +24,14 @@ class Landmarks(NamedTuple):
     in_sample: NDArray[np.bool_]  # whether they are rows with these labels
 
     def take(self, index: NDArray[np.intp]) -> Landmarks:
-        """Some of them."""
+        """Return some of the landmarks."""
         return Landmarks(self.points[index], self.labels[index], self.in_sample[index])
 
 
 def place_landmarks(
     rule: str, X: Any, y: NDArray[Any], target: Target, count: int, random_state: RandomState
 ) -> Landmarks:
-    """`count` rows (``"random"``), or centroids of k-means (``"kmeans"``)."""
+    """Return `count` random rows (``"random"``) or centroids of k-means (``"kmeans"``)."""
     if rule == "random":
         index = random_state.choice(len(y), count, replace=False)
         if y.ndim == 1:
@@ -44,7 +44,7 @@ def place_landmarks(
 def given_landmarks(
     points: Any, labels: Any, X: Any, y: NDArray[Any], target: Target
 ) -> Landmarks:
-    """Points of the user's own, checked."""
+    """Check the user's own points and return them as landmarks."""
     points = check_array(points, accept_sparse="csr", dtype=[np.float64, np.float32])
     check_entries(points, largest_squared(points.dtype))
     if points.shape[1] != X.shape[1]:
@@ -69,7 +69,7 @@ def given_landmarks(
 def _class_centroids(
     X: Any, y: NDArray[Any], target: Target, count: int, random_state: RandomState
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Centroids of k-means within each class (of all rows for regression), with their labels."""
+    """Return centroids of k-means within each class (all rows for regression), and labels."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     groups = [np.arange(len(y))]
@@ -94,7 +94,7 @@ def _class_centroids(
 
 
 def equal_shares(sizes: list[int], count: int) -> list[int]:
-    """Divide `count` equally; what does not fit into a small group goes to the others."""
+    """Divide `count` equally among groups; the surplus of small groups goes to the others."""
     shares = [0] * len(sizes)
     while sum(shares) < count:
         open_groups = [i for i, size in enumerate(sizes) if shares[i] < size]

@@ -2,8 +2,8 @@ r"""A pool of frequencies that all landmarks share, and a posterior over it for 
 
 The Fourier sums of the pool are computed once, one column per class. Everything that landmark
 :math:`x_l` learns follows from them and from its own waves :math:`e^{i \langle w_m, x_l \rangle}`
-in O(N): its score for a frequency is its mean similarity to the rows of its class, less that to
-the others,
+in O(N): its score for a frequency is its mean similarity to the rows of its class, minus that to
+the other rows,
 
 .. math::
 
@@ -11,15 +11,17 @@ the others,
         \frac{F_c(w_m)}{n_c} - \frac{F_{\mathrm{all}}(w_m) - F_c(w_m)}{n - n_c}
         \Bigr) \Bigr),
 
-for numbers :math:`2 z_l \, \mathrm{Re}(\overline{e^{i \langle w_m, x_l \rangle}} F_z(w_m)) / n`
-with standardised numbers `z`, its own cut off at -1 and 1: the same for two classes of equal
-size. That a landmark may be one of the rows adds the same to the scores of all frequencies.
+or, for numbers,
+:math:`2 z_l \, \mathrm{Re}(\overline{e^{i \langle w_m, x_l \rangle}} F_z(w_m)) / n`
+with standardised numbers `z`, the landmark's own clipped to [-1, 1]. For two classes of equal size
+both are the same. If a landmark is one of the rows, this adds the same to the scores of all
+frequencies.
 
 These sums are the first step of conjugate gradients towards the coefficients with which all waves
-of the pool together predict the labels (:mod:`bochner.linear.conjugate`). After a few steps more
+of the pool together predict the labels (:mod:`bochner.linear.conjugate`). After a few more steps,
 the coefficients :math:`c` take the place of the sums, each column scaled to their size: a
-frequency then counts for what it adds to the others. What the landmarks' similarities have in
-common is then the prediction itself, since
+frequency then counts for what it adds to the others. The part that the landmarks' similarities
+have in common is then the prediction itself, since
 :math:`2 \,\mathrm{Re}(\overline{e^{i \langle w, x_l \rangle}} c) \cos \langle w, x_l - x \rangle
 = \mathrm{Re}(\overline{e^{i \langle w, x \rangle}} c) + \dots`
 """
@@ -46,13 +48,13 @@ from bochner.targets import Target
 Float = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_LANDMARKS = 1024  # at a time
-_ROWS, _VALUES = 2**12, 2**24  # at a time: at least so many rows, and similarities
+_LANDMARKS = 1024  # processed at a time
+_ROWS, _VALUES = 2**12, 2**24  # rows processed at a time, at least, and similarities
 
 
 @dataclass(frozen=True)
 class Pool:
-    """All that landmarks need to know of the rows.
+    """A pool of frequencies, its sums over the rows, and the landmarks that share it.
 
     Attributes
     ----------
@@ -61,16 +63,17 @@ class Pool:
     points : array or sparse matrix of shape (n_landmarks, d)
         The landmarks.
     in_sample : array of shape (n_landmarks,)
-        Whether they are rows.
+        Whether each landmark is one of the rows.
     sums : complex array of shape (N, K)
         Fourier sums, one column per class, or one of scaled numbers.
     similarity, contrast : arrays of shape (K, n_landmarks)
-        What a landmark makes of these columns: the sum over rows of the similarity of labels,
-        or the mean over its class less that over the others.
+        Weights with which a landmark combines these columns: into the sum over rows of the
+        similarity of labels, or into the mean over its class minus that over the others.
     n_rows : int
-        Rows in the sums.
+        Number of rows in the sums.
     fitted : complex array of shape (N, K)
-        What the scores are made of: the sums of centred columns, or the coefficients of a fit.
+        Values that the scores are computed from: the sums of centred columns, or the coefficients
+        of a fit.
     """
 
     candidates: Candidates
@@ -92,7 +95,7 @@ class Pool:
         landmarks: Landmarks,
         **options: Any,
     ) -> Pool:
-        """The sums of rows `X` with labels `y`."""
+        """Compute the sums of rows `X` with labels `y`."""
         columns, similarity, contrast = _columns(target, landmarks.labels, y)
         sums = np.empty((candidates.n, columns.shape[1]), np.complex128)
         for block, W in candidates.blocks(float_dtype(X)):
@@ -102,10 +105,11 @@ class Pool:
         return cls(candidates, points, in_sample, sums, similarity, contrast, len(y), centred)
 
     def following(self, coefficients: Any) -> Pool:
-        """The pool whose scores are made of the coefficients of its waves in a fit.
+        """Return the pool whose scores are computed from the coefficients of its waves in a fit.
 
-        Those of cosines and of sines, of shape (2 N, K), in any scale: each column becomes as
-        large as the sums of its centred labels, so that `beta` means the same.
+        The `coefficients` are those of the cosines, then of the sines, of shape (2 N, K), in any
+        scale: each column is rescaled to the size of the sums of its centred labels, so that
+        `beta` has the same meaning.
         """
         real, imaginary = np.split(to_numpy(coefficients), 2)
         fitted = real + 1j * imaginary
@@ -113,7 +117,7 @@ class Pool:
         return replace(self, fitted=fitted * (sizes[0] / np.where(sizes[1] > 0, sizes[1], 1.0)))
 
     def features(self, X: Any, **options: Any) -> Any:
-        """``[cos <w_m, x>, sin <w_m, x>]`` of rows, of shape (n, 2 N), where these are."""
+        """``[cos <w_m, x>, sin <w_m, x>]`` for rows, of shape (n, 2 N), on their device."""
         cosines, sines = [], []
         for block, W in self.candidates.blocks(float_dtype(X)):
             waves, n = engine.features(X, W, scale=1.0, **options), block.stop - block.start
@@ -123,7 +127,7 @@ class Pool:
         return waves if len(cosines) == 1 else xp.concat([*cosines, *sines], axis=1)
 
     def waves(self, some: slice = slice(None)) -> Complex:
-        """``exp(i <w_m, x_l>)``, of shape (n_landmarks, N), or of some landmarks."""
+        """``exp(i <w_m, x_l>)``, of shape (n_landmarks, N), for all or some landmarks."""
         points = self.points[some].astype(np.float64)
         waves = np.empty((points.shape[0], len(self.sums)), np.complex128)
         for block, W in self.candidates.blocks():
@@ -133,25 +137,25 @@ class Pool:
 
     @property
     def losses(self) -> Float:
-        """The alignment loss of every landmark and frequency, of shape (n_landmarks, N)."""
+        """Alignment loss of each landmark and frequency, of shape (n_landmarks, N)."""
         own = np.mean(self.similarity**2, axis=0)  # 1 for classes
         sums = (self.sums @ self.similarity).T
         return landmark_losses(sums, self.waves(), own, self.in_sample, self.n_rows)
 
     def posterior(self, beta: float) -> Float:
-        """The posterior of every landmark, of shape (n_landmarks, N); the prior for 0."""
+        """Return the posterior of each landmark, of shape (n_landmarks, N); the prior for 0."""
         if not beta:
             return np.full((self.points.shape[0], len(self.sums)), 1 / len(self.sums))
         return self._posterior(slice(None), self.waves(), beta)
 
     def distance(self, delta: float) -> float:
-        r"""How far the map's own losses may be from the posterior's, of all landmarks at once.
+        r"""Bound how far the map's own losses are from the posterior's, for all landmarks at once.
 
-        They differ by the loss of the kernel less its mean over the pool, at most half the norm
+        They differ by the loss of the kernel minus its mean over the pool, at most half the norm
         of :math:`\frac1N \sum_m \cos \langle w_m, x_l - x \rangle - k(x_l, x)` over new rows `x`.
         This is a mean of `N` independent functions of mean 0 and variance at most 1: its norm is
-        at most :math:`N^{-1/2}` in the mean, and each changes it by at most `2 / N` (McDiarmid).
-        With probability ``1 - delta`` over the pool.
+        at most :math:`N^{-1/2}` on average, and each function changes it by at most `2 / N`
+        (McDiarmid). The bound holds with probability ``1 - delta`` over the pool.
         """
         log = float(np.log(self.points.shape[0] / delta))
         return (1 + np.sqrt(2 * log)) / (2 * np.sqrt(len(self.sums)))
@@ -160,7 +164,7 @@ class Pool:
         """``(Q_lm - 1/N) exp(i <w_m, x_l>)``, of shape (N, n_landmarks).
 
         This is what the labels add to the kernel, which is the mean over the prior. The `waves`
-        may be given where they are at hand.
+        can be passed if they are already known.
         """
         result = np.empty((len(self.sums), self.points.shape[0]), np.complex128)
         for some in row_slices(self.points.shape[0], _LANDMARKS):
@@ -175,11 +179,11 @@ class Pool:
         return map_rows(_add_waves, X, self.points.shape[0], shared=shared, **options)
 
     def kernel_values(self, X: Any, **options: Any) -> Any:
-        """``k(x_l, x)``."""
+        """``k(x_l, x)``, one column per landmark."""
         return engine.kernel_rows(X, self.points, self.candidates.kernel, **options)
 
     def mixed_waves(self, X: Any, coefficients: Complex, **options: Any) -> Any:
-        """What the frequencies of the pool, mixed by `coefficients`, are at rows."""
+        """Evaluate the waves of the pool, mixed by `coefficients`, on rows."""
         parts = (
             engine.mixed_waves(X, W, coefficients[block], **options)
             for block, W in self.candidates.blocks(float_dtype(X))
@@ -193,7 +197,7 @@ class Pool:
 
 
 def _add_waves(X: Any, pool: Pool, coefficients: Complex, **options: Any) -> Any:
-    """The similarities of rows, with no second array of their size."""
+    """Compute the similarities of rows without a second array of their size."""
     result = pool.kernel_values(X, **options)
     for rows in row_slices(X.shape[0], max(_ROWS, _VALUES // max(1, result.shape[1]))):
         result[rows, :] += pool.mixed_waves(X[rows, ...], coefficients, **options)
@@ -201,13 +205,13 @@ def _add_waves(X: Any, pool: Pool, coefficients: Complex, **options: Any) -> Any
 
 
 def _columns(target: Target, labels: Any, y: Any) -> tuple[Float, Float, Float]:
-    """The columns to sum over rows, and what each landmark makes of them."""
+    """Return the columns to sum over rows, and the weights with which landmarks combine them."""
     if target.classes is None:
         products = target.similarities(labels, y)
         numbers: Float = np.stack([factors for _, factors, _ in products])
         parts: Float = np.stack([column for _, _, column in products])
         spread = len(parts) * parts.std(axis=1)[:, None]
-        spread[spread == 0] = 1.0  # numbers of landmarks may differ where those of rows do not
+        spread[spread == 0] = 1.0  # landmarks' numbers may differ even if those of rows do not
         contrast = 2 * np.clip(numbers / spread, -1, 1) / (spread * parts.shape[1])
         return parts.T, numbers, contrast
     columns, own = target.sum_columns(y), target.sum_columns(labels).T

@@ -20,7 +20,7 @@ Float = NDArray[np.float64]
 
 
 def gibbs_posterior(losses: ArrayLike, beta: float, n_rows: float) -> Float:
-    r"""Weights :math:`Q_m \propto \exp(-\beta \sqrt n L_m)` along the last axis.
+    r"""Return the weights :math:`Q_m \propto \exp(-\beta \sqrt n L_m)` along the last axis.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def gibbs_posterior(losses: ArrayLike, beta: float, n_rows: float) -> Float:
     beta : float
         Inverse temperature, positive.
     n_rows : float
-        Rows that the losses were computed from, or the sum of their weights.
+        Number of rows that the losses were computed from, or the sum of their weights.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def gibbs_posterior(losses: ArrayLike, beta: float, n_rows: float) -> Float:
 
 
 def gibbs_log_weights(losses: ArrayLike, beta: float, n_rows: float) -> Float:
-    """Logarithms of the Gibbs weights, the largest made 0."""
+    """Return the logarithms of the Gibbs weights, shifted so that the largest is 0."""
     if not 0 < beta < np.inf:
         raise ValueError(f"beta must be a positive finite number, got {beta!r}.")
     logarithms = -float(beta) * np.sqrt(n_rows) * np.asarray(losses, dtype=np.float64)
@@ -51,24 +51,25 @@ def gibbs_log_weights(losses: ArrayLike, beta: float, n_rows: float) -> Float:
 
 
 def power_log_weights(weights: Float, losses: ArrayLike) -> Float:
-    """Logarithms of power-posterior weights; those of weight 0 come last, by their loss."""
+    """Return logarithms of power-posterior weights; weights of 0 come last, by their loss."""
     excluded = weights == 0
     logarithms = np.log(np.where(excluded, 1.0, weights))
     return np.where(excluded, -1e9 * (1 + np.asarray(losses)), logarithms)
 
 
 def power_posterior(losses: ArrayLike, rho: float, mu: float = 2.0) -> Float:
-    """The weights of least average loss within a divergence `rho` of the uniform prior.
+    """Return the weights of least average loss within a divergence `rho` of the uniform prior.
 
     Parameters
     ----------
     losses : array of shape (N,)
         Alignment losses.
     rho : float
-        The largest divergence allowed, at least 0 (the prior itself); from ``N^(mu-1) - 1`` on
-        all weight is on the best candidates.
+        Largest divergence allowed, at least 0 (the prior itself). From ``N^(mu-1) - 1`` on, all
+        weight is on the best candidates.
     mu : float, default=2
-        The order, above 1. 2 is exact in O(N log N); others find one root.
+        Order of the divergence, above 1. For 2 the solution is exact in O(N log N); other orders
+        need the root of an equation.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def _chi_square(u: Float, rho: float) -> Float:
     first, second = np.cumsum(sorted_u), np.cumsum(sorted_u**2)
 
     def divergence(k: int) -> float:
-        """That of the weights that just reach zero at candidate ``k + 1``."""
+        """Return the divergence of the weights that just reach zero at candidate ``k + 1``."""
         b = sorted_u[k]
         spread = k * b - first[k - 1]
         if spread <= 0:
@@ -147,10 +148,10 @@ def _general(u: Float, rho: float, mu: float) -> Float:
 def draw_without_replacement(
     log_weights: Float, size: int, random_state: RandomState
 ) -> NDArray[np.intp]:
-    """`size` different candidates, in turn with probability in proportion to their weights.
+    """Draw `size` different candidates in turn, with probability proportional to their weights.
 
     Adding independent Gumbel noise to the log-weights and keeping the largest is the same draw
-    (Gumbel top-k), without a loop; from logarithms it does not underflow either.
+    (Gumbel top-k), without a loop; working with logarithms, it does not underflow either.
     """
     keys = log_weights + random_state.gumbel(size=log_weights.size)
     return np.argpartition(-keys, size - 1)[:size]
@@ -159,19 +160,19 @@ def draw_without_replacement(
 def draw_with_replacement(
     weights: Float, size: int, random_state: RandomState
 ) -> tuple[NDArray[np.intp], Float]:
-    """`size` draws as in the paper, repeats merged: different candidates and their shares."""
+    """Draw `size` candidates as in the paper, and merge repeats: candidates and their shares."""
     drawn = random_state.choice(weights.size, size, p=weights)
     index, counts = np.unique(drawn, return_counts=True)
     return index, counts / size
 
 
 def heaviest(weights: Float, size: int) -> tuple[NDArray[np.intp], Float]:
-    """The `size` candidates of largest weight, with their weights made to sum to one."""
+    """Return the `size` candidates of largest weight, and their weights scaled to sum to one."""
     index = np.argsort(-weights, kind="stable")[:size]
     share = weights[index]
     return index, share / share.sum()
 
 
 def effective_size(weights: Float) -> float:
-    """``1 / sum Q^2``: how many candidates share the weight."""
+    """Return ``1 / sum Q^2``, the number of candidates that effectively share the weight."""
     return float(1 / np.square(weights).sum())

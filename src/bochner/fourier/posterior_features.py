@@ -43,85 +43,94 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
     r"""Fourier features whose frequencies are learned from the labels.
 
     The kernel's Fourier transform is a prior over cosines, from which `n_candidates` frequencies
-    come. By default a set of them is chosen, one after the other, each by how much its cosine
-    and sine add to a least-squares fit of the labels on those before; as many as help on rows
-    that are held out, and where none do the map is :class:`FourierFeatures`. So the map
-    is not worse than the random one of its width, but for the luck of the held-out rows.
+    are drawn. By default a set of them is chosen one by one, each for how much its cosine and
+    sine add to a least-squares fit of the labels on those already chosen. As many are chosen as
+    help on held-out rows; if none do, the map is :class:`FourierFeatures`. Apart from the luck of
+    the held-out rows, the map is therefore not worse than a random one of the same width.
 
-    The papers weigh every candidate by itself instead. Each has a score :math:`S_m`, how well
-    its cosine agrees with the similarity of labels over all pairs of rows, computed for all of
-    them in one pass. The posterior is :math:`Q_m \propto e^{\beta \sqrt n S_m / 2}`
-    (``divergence="kl"``; the paper's PBRFF) or the weights of largest score within a chi-square
-    distance `rho` of the prior (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as
-    LKRF). With `draw` one of the last three, ``n_components / 2`` candidates are drawn from it.
-    The best ones are alike: with many classes such a map may be worse than a random one.
+    The papers weigh each candidate on its own instead. Its score :math:`S_m` measures how well
+    its cosine agrees with the similarity of the labels over all pairs of rows; the scores of all
+    candidates are computed in one pass. The posterior is
+    :math:`Q_m \propto e^{\beta \sqrt n S_m / 2}` (``divergence="kl"``; the paper's PBRFF) or the
+    weights of largest score within a chi-square distance `rho` of the prior
+    (``divergence="chi2"``; Sinha and Duchi's OKRFF, also known as LKRF). With the last three
+    values of `draw`, ``n_components / 2`` candidates are drawn from it. The best candidates
+    resemble each other: with many classes such a map may be worse than a random one.
 
     Parameters
     ----------
     n_components : int, default=100
-        Number of output columns, even. With ``draw="with_replacement"`` repeats are merged and
-        there may be fewer.
+        Number of output columns; must be even. With ``draw="with_replacement"`` repeated
+        frequencies are merged, so that there may be fewer.
     divergence : {"kl", "chi2"}, default="kl"
-        Which posterior. It decides `posterior_`, and the frequencies of the last three `draw`.
+        Which posterior to learn. It determines `posterior_` and, with the last three values of
+        `draw`, the frequencies.
     beta : float, default=10.0
         Strength of the ``kl`` posterior. 1 is the value at which the paper's bound converges;
-        on most data that barely moves the prior.
+        on most data it barely moves the prior.
     rho : float, default=0.01
-        Divergence allowed to the ``chi2`` posterior, as a multiple of `n_candidates`.
+        Largest divergence of the ``chi2`` posterior from the prior, as a multiple of
+        `n_candidates`.
     mu : float, default=2.0
-        Order of the divergence of ``chi2``; 2 is chi-square itself.
+        Order of the ``chi2`` divergence; 2 is chi-square itself.
     n_candidates : int, default=20000
-        Candidates. They are never stored all at once. A set is chosen from the first 2000 of
-        them (four for each frequency, if that is more), as more gain little.
+        Number of candidates, which are never stored all at once. A set is chosen from the first
+        2000 of them (fewer above 16 000 columns; four per frequency, if that is more), as more
+        would gain little.
     draw : {"auto", "orthogonal", "without_replacement", "with_replacement", "heaviest"}, \
             default="auto"
         How the frequencies are taken from the candidates. ``"orthogonal"`` chooses a set that
-        fits the labels together, see :mod:`bochner.fourier.selection`; ``"auto"`` as large a
-        part of it as helps on held-out rows, at most 256, see :mod:`bochner.fourier.validation`,
-        the others being those of :class:`FourierFeatures` with the same `random_state`. The other
-        three are draws from the posterior: with replacement is the paper's way, which wastes
-        features when the posterior is concentrated; ``"heaviest"`` keeps the candidates of largest
-        weight, scaled by it.
+        jointly fits the labels, see :mod:`bochner.fourier.selection`. ``"auto"`` keeps as large a
+        part of that set as helps on held-out rows, at most 256, see
+        :mod:`bochner.fourier.validation`; the remaining frequencies are those of
+        :class:`FourierFeatures` with the same `random_state`. The other three take frequencies
+        from the posterior: ``"with_replacement"`` is the paper's method, which wastes features
+        when the posterior is concentrated; ``"heaviest"`` keeps the candidates of largest weight,
+        scaled by it.
     n_chosen : "auto" or int, default="auto"
-        How many frequencies ``draw="auto"`` chooses, at most half of `n_components`: as many as
-        help on held-out rows, or this number, which saves that look at the rows.
+        Number of frequencies that ``draw="auto"`` chooses, at most half of `n_components`.
+        ``"auto"`` chooses as many as help on held-out rows; a number saves that comparison.
     support : {"candidates", "continuous"}, default="candidates"
-        ``"continuous"`` draws from :math:`p(w) e^{-\beta \sqrt n L(w)}` itself (the paper's
-        equation 11) with Langevin chains, without candidates. Gaussian kernel and ``kl`` only.
-        Much better with ten features or fewer; it carries no guarantee. The rows of a dask array
-        come to the host, as many as fit in `memory_budget` (None: one gigabyte), a random sample
-        if there are more.
+        Where the frequencies come from. ``"continuous"`` draws them from
+        :math:`p(w) e^{-\beta \sqrt n L(w)}` itself (the paper's equation 11) with Langevin
+        chains, without candidates. Gaussian kernel and ``kl`` only.
+        Much better with ten features or fewer, but without a guarantee. The rows of a dask array
+        are brought to the host: as many as fit in `memory_budget` (None means one gigabyte), a
+        random sample if there are more.
     criterion : {"centred", "alignment"}, default="centred"
-        What the posterior is learned from. ``"alignment"`` is the paper's: labels are similar by
-        +1 or -1. With many or unequal classes its mean over pairs is not 0, and the sum over all
-        rows decides. ``"centred"`` takes the shares of the classes off:
-        :math:`\sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`, less what labels in random order have,
-        and scaled so that these spread alike for any number of classes. For two equal classes
-        both differ by less than that; for numbers they are the same.
+        The similarity of labels from which the posterior is learned. ``"alignment"`` is the
+        paper's: +1 for equal labels, -1 for different ones. With many or unequal classes its mean
+        over pairs is not 0, and the sum over all rows dominates. ``"centred"`` subtracts the
+        shares of the classes, :math:`\sum_c |F_c - \pi_c F_{\mathrm{all}}|^2`, and the value
+        expected for labels in random order, and scales the result so that its spread for such
+        labels is the same for any number of classes. For two equal classes the two criteria
+        differ by less than that; for numbers they are the same.
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is.
+        Type of the target `y`; ``"auto"`` infers it from `y`.
     kernel, gamma, n_jobs, memory_budget : see :class:`FourierFeatures`
     random_state : int, RandomState instance or None, default=None
-        Decides the candidates and the draw.
+        Controls the random candidates and the draw from them.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
-        The frequencies drawn, one per column.
+        The frequencies drawn or chosen, one per column.
     weights_ : ndarray of shape (n_frequencies,)
-        Their weights in the kernel, summing to one.
+        Weights of the frequencies in the kernel, summing to one.
     losses_ : ndarray of shape (n_candidates,)
-        Alignment loss of every candidate, which the guarantees are about. (Candidates only.)
+        Alignment loss of each candidate, which the guarantees bound. Only with
+        ``support="candidates"``.
     scores_ : ndarray of shape (n_candidates,)
-        What the posterior is learned from, by `criterion`; ``1 - 2 losses_`` for ``"alignment"``.
-        (Candidates only.)
+        Score of each candidate by `criterion`, from which the posterior is learned;
+        ``1 - 2 losses_`` for ``"alignment"``. Only with ``support="candidates"``.
     posterior_ : ndarray of shape (n_candidates,)
-        Posterior weight of every candidate. (Candidates only.)
+        Posterior weight of each candidate. Only with ``support="candidates"``.
     drawn_ : ndarray of shape (n_frequencies,)
-        Which candidates were drawn or chosen, a chosen set in order; from `n_candidates` on the
-        frequencies of the random map. (Candidates only.)
+        Indices of the candidates drawn or chosen, a chosen set in the order of choice. Indices
+        from `n_candidates` on are frequencies of the random map. Only with
+        ``support="candidates"``.
     n_chosen_ : int
-        How many frequencies were chosen as a set. (``"auto"`` and ``"orthogonal"`` only.)
+        Number of frequencies chosen as a set. Only with ``draw="auto"`` or ``"orthogonal"``.
     kernel_ : kernel object
         The prior kernel.
     classes_ : ndarray or None
@@ -130,16 +139,16 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
     See Also
     --------
     FourierFeatures : The prior, without labels.
-    LandmarkSimilarities : One posterior for each of many landmarks.
+    LandmarkSimilarities : A posterior of its own for each of many landmarks.
 
     Notes
     -----
-    The guarantee of :meth:`bound` is about the alignment loss of the kernel of :meth:`transform`,
-    not about the error of a classifier that uses it.
+    The guarantee of :meth:`bound` concerns the alignment loss of the kernel of :meth:`transform`,
+    not the error of a classifier that uses it.
 
-    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of every
-    block of candidates (64 MB of frequencies) and of every pass over the rows that chooses among
-    them, or of every step of the chains, which they may end.
+    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified after
+    every block of candidates (64 MB of frequencies) and every pass over the rows that chooses
+    among them, or after every step of the chains, which they may stop early.
 
     References
     ----------
@@ -225,13 +234,14 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
+            Training rows.
         y : array-like of shape (n,) or (n, k)
             Classes or numbers; several columns of numbers are learned from together.
         sample_weight : array-like of shape (n,), optional
-            How often each row counts: a weight of 2 is the row twice, 0 is no row. Where rows are
-            held out (``draw="auto"``), a row and its copies are on the same side. With
-            ``support="continuous"`` part of a whole number is the chance of one more copy.
+            How many times each row counts: a weight of 2 repeats the row, a weight of 0 leaves it
+            out. Where rows are held out (``draw="auto"``), a row and its copies are on the same
+            side of the split. With ``support="continuous"`` the fractional part of a weight is
+            the probability of one more copy.
 
         Returns
         -------
@@ -262,13 +272,15 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The sums are additive: parts give what `fit` on all rows gives.
+        """Learn from more rows, with the same result as `fit` on all rows together.
+
+        The sums over the rows are additive.
 
         Parameters
         ----------
         X, y, sample_weight : see :meth:`fit`
         classes : array-like, optional
-            All classes that will be seen. Without it, those of the first part.
+            All classes that will be seen. If None, the classes of the first part are used.
 
         Returns
         -------
@@ -276,9 +288,9 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
 
         Notes
         -----
-        `gamma` must be a number for that to be exact: a rule looks at the first part only. There
-        is no such method where `draw` chooses a set, ``"auto"`` among them: it needs all rows,
-        several times.
+        The result is exact only if `gamma` is a number: a rule looks at the first part only. The
+        method is not available where `draw` chooses a set (``"auto"``, ``"orthogonal"``), which
+        needs several passes over all rows.
         """
         first = not hasattr(self, "_sums")
         X = with_known_lengths(self._validate_rows(X, reset=first))
@@ -305,7 +317,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         return 2 * int(self.frequencies_.shape[1])
 
     def _begin(self, X: Any, y: Any, weights: Any, target: Target) -> Any:
-        """Everything but the rows; returns the random map's frequencies where they may be used."""
+        """Prepare everything but the rows; return the random map's frequencies if needed."""
         n = self._n_frequencies()
         random_state = check_random_state(self.random_state)
         self.kernel_ = resolve_kernel(self.kernel, self.gamma, X, random_state, weights)
@@ -343,7 +355,7 @@ class PosteriorFourierFeatures(CallbackSupportMixin, DrawnPosterior):
         self.losses_ = self._sums.losses()[: self.n_candidates]
 
     def _choose_set(self, X: Any, y: Any, weights: Any, prior: Any, context: Any) -> None:
-        """Frequencies that complement each other, and for ``"auto"`` the random ones."""
+        """Choose frequencies that complement each other, followed by random ones if ``"auto"``."""
         n = count = self._n_frequencies()
         is_open = self.draw == self.n_chosen == "auto"
         if self.draw == "auto":

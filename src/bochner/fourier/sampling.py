@@ -28,7 +28,7 @@ SAMPLINGS = ("auto", "iid", "orthogonal", "sobol", "halton")
 
 Float = NDArray[np.float64]
 
-_AT_ONCE = 2**18  # entries of orthogonal matrices
+_AT_ONCE = 2**18  # entries of the orthogonal matrices made at once
 
 
 def draw_frequencies(
@@ -77,7 +77,7 @@ def _orthogonal(kernel: Any, n: int, d: int, random_state: RandomState) -> Float
         width = min(d, n - first)
         count = min(max(1, _AT_ONCE // d**2), (n - first) // width)
         Q, R = np.linalg.qr(random_state.standard_normal((count, d, width)))
-        # QR leaves the signs to the library; these make Q exactly uniform.
+        # QR leaves the signs to the library; fixing them makes Q exactly uniform.
         Q *= np.copysign(1.0, np.diagonal(R, axis1=1, axis2=2))[:, None]
         last = first + count * width
         W[:, first:last] = Q.transpose(1, 0, 2).reshape(d, -1)

@@ -1,9 +1,9 @@
 r"""Frequencies that complement each other: forward orthogonal least squares over candidates.
 
-A score of single frequencies says nothing of how alike the best ones are. Here a set is chosen,
-one frequency after the other, each by how much its cosine and sine add to those chosen before.
-With the target columns `Y`, orthonormal columns `Q` that span the constant and what was chosen,
-the residual ``R = Y - Q Q^T Y`` and Fourier sums :math:`F_v(w) = \sum_i v_i e^{i \langle w, x_i
+Scores of single frequencies do not show how similar the best ones are. Here a set is chosen one
+frequency at a time, each for how much its cosine and sine add to those chosen before. With the
+target columns `Y`, orthonormal columns `Q` that span the constant and the pairs chosen so far, the
+residual ``R = Y - Q Q^T Y`` and Fourier sums :math:`F_v(w) = \sum_i v_i e^{i \langle w, x_i
 \rangle}`, the pair of a candidate, made orthogonal to `Q`, has the Gram matrix
 
 .. math::
@@ -19,13 +19,13 @@ and with :math:`S_k = F_{R_k}(w)`, :math:`A = a + \lambda n` and :math:`C = c + 
     \mathrm{gain}(w) = \sum_k \frac{C \, \mathrm{Re}(S_k)^2 - 2 b \, \mathrm{Re}(S_k) \,
         \mathrm{Im}(S_k) + A \, \mathrm{Im}(S_k)^2}{A C - b^2}
 
-is by how much a ridge regression of the residual on the pair reduces its objective.
+is the reduction of the objective in a ridge regression of the residual on the pair.
 
-The gains of all candidates need a pass over the rows, so several frequencies are chosen for each
-pass: the best candidates are looked at one by one, with the products of their own columns. `Q` and
-`R` are not kept. They are combinations of the pairs chosen, made anew for the rows at hand, so
-that all that is ever asked of the rows is a sum over them, wherever they are. Weights of rows are
-counts: `n` is their sum.
+The gains of all candidates need a pass over the rows, so several frequencies are chosen in each
+pass: the best candidates are compared one by one, from the products of their own columns. `Q` and
+`R` are not stored. They are combinations of the chosen pairs and are recomputed for each block of
+rows, so that only sums over the rows are needed, on whatever device the rows are. Weights of rows
+are counts: `n` is their sum.
 """
 
 from __future__ import annotations
@@ -54,28 +54,28 @@ Float = NDArray[np.float64]
 
 PASSES = 10
 RIDGE = 0.01  # the penalty of a pair, as a share of the number of rows
-_LOOKED_AT = 8  # candidates looked at one by one, for each that is chosen
-KEPT = 0.8  # of the candidates, after each pass: what would gain least seldom comes to be the best
+_LOOKED_AT = 8  # candidates compared one by one, for each that is chosen
+KEPT = 0.8  # share of the candidates kept after each pass: those that gain least rarely win later
 _CHANCE = 0.05
-_DEPENDENT = 1e-6  # of the rows: a column with less that is new spans nothing
+_DEPENDENT = 1e-6  # share of the rows: a column whose new part is smaller counts as dependent
 _MOST_COLUMNS = 64  # of targets
 _BLOCK = 2**22  # numbers in the pairs of a block of rows
-_SUMMED = 2**10  # rows whose products have the dtype of the rows; their sum is in float64
+_SUMMED = 2**10  # rows whose products are in the dtype of the rows; sums of these are in float64
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which candidates were chosen, in order.
+    """The candidates that were chosen, in order.
 
     Attributes
     ----------
     index : array of shape (n_chosen,)
         Positions of the candidates, the most useful first.
     gains : array of shape (n_chosen,)
-        How much each reduced the squared error, as a share of the target's variance.
+        Reduction of the squared error by each, as a share of the target's variance.
     n_beyond_chance : int
         How many of them, from the first on, gained more than the luckiest of as many candidates
-        that know nothing of the target.
+        that are unrelated to the target.
     """
 
     index: NDArray[np.intp]
@@ -97,7 +97,7 @@ def select_frequencies(
     after_pass: Callable[[], Any] = lambda: None,
     **options: Any,
 ) -> Selection:
-    """The `size` candidates whose cosines and sines together predict the targets best.
+    """Choose the `size` candidates whose cosines and sines together predict the targets best.
 
     Parameters
     ----------
@@ -108,18 +108,18 @@ def select_frequencies(
     W : array of shape (d, N)
         Candidates, one per column.
     size : int
-        How many to choose, at most `N`; of 0 the rows are not looked at.
+        Number of candidates to choose, at most `N`; if 0, the rows are not looked at.
     weights : array of shape (n,), optional
         Counts of the rows.
     n_candidates : int, optional
-        Among how many luck is to be expected; `N` by default.
+        Number of candidates assumed for the gain to be expected by chance; `N` by default.
     passes : int, default=10
-        Passes over the rows.
+        Number of passes over the rows.
     kept : float, default=0.8
-        Share of the candidates that the next pass looks at, those that would gain most. All of
-        them, in as many passes as `size`, is the greedy choice itself.
+        Share of the candidates kept for the next pass, those that would gain most. Keeping all of
+        them, with as many passes as `size`, is the exact greedy choice.
     ridge : float, default=0.01
-        The penalty of a pair, divided by the number of rows.
+        Penalty of a pair, divided by the number of rows.
     after_pass : callable, optional
         Called after each pass.
     **options
@@ -147,9 +147,9 @@ def select_frequencies(
 
 
 def few_columns(targets: Float, seed: int) -> Float:
-    """At most 64 random mixtures of the columns, among which gains are the same but for noise.
+    """Return at most 64 random mixtures of the columns, whose gains are the same up to noise.
 
-    The cost of a choice grows with the columns, of which there is one for each class.
+    The cost of a choice grows with the number of columns, of which there is one per class.
     """
     K = targets.shape[1]
     if K <= _MOST_COLUMNS:
@@ -161,10 +161,10 @@ def few_columns(targets: Float, seed: int) -> Float:
 def pair_gains(
     a: Float, b: Float, c: Float, sums: NDArray[np.complex128], penalty: float
 ) -> Float:
-    """What pairs with the Gram matrices ``(a, b; b, c)`` gain, see above."""
+    """Return the gains of pairs with Gram matrices ``(a, b; b, c)``, see the module docstring."""
     A, C = a + penalty, c + penalty
     real, imaginary = sums.real, sums.imag
-    # Where a penalty of 0 leaves nothing to divide by, the pair is nothing new.
+    # If a penalty of 0 leaves the matrix singular, the pair adds nothing new.
     determinant = A * C - b * b
     usable = determinant > 1e-12 * np.maximum(A * C, np.finfo(np.float64).tiny)
     found = (
@@ -176,10 +176,10 @@ def pair_gains(
 
 
 def chance_gain(residual: Float, n_candidates: int, freedom: float) -> float:
-    """What the luckiest of candidates that know nothing gains, but for 5 cases of 100.
+    """Return the gain that the luckiest of unrelated candidates exceeds in 5 cases of 100 at most.
 
     `residual` is ``R^T R``; a pair gains two squares of normal variables for each column, and
-    the tail of their sum is that of Laurent and Massart.
+    their sum has the tail bound of Laurent and Massart.
     """
     u = np.log(n_candidates / _CHANCE)
     largest = np.linalg.norm(residual, 2)
@@ -189,7 +189,7 @@ def chance_gain(residual: Float, n_candidates: int, freedom: float) -> float:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows with their targets, of which only sums are asked."""
+    """Rows with their targets, accessed only through sums over them."""
 
     X: Any
     targets: Float
@@ -209,21 +209,21 @@ class _Rows:
         )
 
     def sums(self, W: Any, chosen: Any, fit: Float, basis: Float) -> NDArray[np.complex128]:
-        """Fourier sums at `W` of the residual's columns, and of orthonormal ones."""
+        """Return Fourier sums at `W` of the residual's columns, then of orthonormal columns."""
         shared = {"W": W, "chosen": chosen, "fit": fit, "basis": basis}
         return np.asarray(self._reduce(_residual_sums, **shared))
 
     def doubled_sums(self, W: Any) -> NDArray[np.complex128]:
-        """Fourier sums of ones at twice the frequencies."""
+        """Return Fourier sums of ones at twice the frequencies."""
         return np.asarray(self._reduce(_doubled_sums, W=W, chosen=W[:, :0])[:, 0])
 
     def products(self, W: Any, chosen: Any) -> Float:
-        """The pairs of `W` times themselves, the constant, the chosen pairs, and the targets."""
+        """Return products of the pairs of `W` with themselves, constant, chosen pairs, targets."""
         return np.asarray(self._reduce(_products, W=W, chosen=chosen))
 
 
 class _Search:
-    """The state of a choice: all of it is as small as the candidates and what was chosen."""
+    """State of a choice, no larger than the candidates and what was chosen from them."""
 
     def __init__(
         self, rows: _Rows, W: NDArray[Any], ridge: float, kept: float, least: int
@@ -244,13 +244,13 @@ class _Search:
         self.index: list[int] = []
         self.gains: list[float] = []
         self.residuals: list[Float] = []
-        self.open = np.arange(W.shape[1])  # candidates that are still looked at
+        self.open = np.arange(W.shape[1])  # candidates still considered
         doubled = rows.doubled_sums(W)
         self.a, self.c = (self.n + doubled.real) / 2, (self.n - doubled.real) / 2
         self.b = doubled.imag / 2
 
     def choose(self, count: int) -> None:
-        """One pass over the rows for the gains of the candidates, and `count` of them chosen."""
+        """Compute the gains of the candidates in one pass over the rows, and choose `count`."""
         chosen = self.W[:, self.index]
         basis, fit = self.basis, self.basis @ self.moments
         F = self.rows.sums(self.W[:, self.open], chosen, fit, basis[:, self.n_summed :])
@@ -268,14 +268,14 @@ class _Search:
         self._close(order)
 
     def _close(self, order: NDArray[np.intp]) -> None:
-        """Look no more at what was chosen, nor at what would gain least."""
+        """Drop the candidates that were chosen and those that would gain least."""
         order = order[: max(self.least, math.ceil(self.kept * len(order)))]
         order = np.sort(order[~np.isin(self.open[order], self.index)])
         self.open = self.open[order]
         self.a, self.b, self.c = self.a[order], self.b[order], self.c[order]
 
     def _one_by_one(self, best: NDArray[np.intp], products: Float, count: int) -> None:
-        """Choose among a few candidates, whose products with everything are known."""
+        """Choose among a few candidates whose products with everything are known."""
         M, width = len(best), 2 * len(best)
         n_known = 1 + 2 * len(self.index)
         P = products[:, width : width + n_known] @ self.basis
@@ -300,7 +300,7 @@ class _Search:
             G, S = G - own @ own.T, S - own @ moments
 
     def _extend(self, index: int, turn: Float, projections: Float, moments: Float) -> None:
-        """Append the orthonormal columns of a pair: it, less its projection, turned."""
+        """Append the orthonormal columns of a pair: the pair minus its projection, rotated."""
         pair = np.vstack([-self.basis @ projections.T, np.eye(2)])
         basis = np.vstack([self.basis, np.zeros((2, self.basis.shape[1]))])
         self.basis = np.hstack([basis, pair @ turn])
@@ -328,7 +328,7 @@ def _by_blocks(
     W: Any,
     **options: Any,
 ) -> Any:
-    """The sum of a function of the rows over blocks whose chosen pairs are not too many."""
+    """Sum a function of the rows over blocks small enough for the chosen pairs."""
     total: Any = 0.0
     for block in row_slices(X.shape[0], _BLOCK // (1 + 2 * chosen.shape[1])) or [slice(0, 0)]:
         rows = X[block, :], targets[block], weights[block]
@@ -337,7 +337,7 @@ def _by_blocks(
 
 
 def _with_constant(X: Any, chosen: Any, **options: Any) -> Any:
-    """Columns of ones, and the cosine and the sine of each frequency side by side."""
+    """Return a column of ones, then the cosine and the sine of each frequency side by side."""
     waves = _waves(X, chosen, **options)
     xp, (n, width) = namespace(waves), waves.shape
     pairs = xp.stack([waves[:, : width // 2], waves[:, width // 2 :]], axis=2)
@@ -346,7 +346,7 @@ def _with_constant(X: Any, chosen: Any, **options: Any) -> Any:
 
 
 def _waves(X: Any, W: Any, **options: Any) -> Any:
-    """In the dtype of the rows on the host, where its products are faster; else in float64."""
+    """Return waves in the dtype of the rows on the host, where it is faster; else in float64."""
     waves = engine.features(X, W, scale=1.0, **options)
     return waves if is_host(waves) else cast(waves, wide_dtype(waves))
 

@@ -1,10 +1,10 @@
-"""How landmarks should follow the labels: judged on rows they have not learned from.
+"""How strongly landmarks should follow the labels, judged on held-out rows.
 
-Two numbers are chosen: by how many steps the waves of the pool are fitted together, and how
-strongly the posteriors follow that fit. The steps that predict best by themselves are the best
-for many landmarks, with little strength; few landmarks gain more from fewer steps and greater
-strength. What is tried is judged by a ridge regression on the similarities. Few rows are held out
-a quarter after the other, many once.
+Two numbers are chosen: how many steps are taken to fit the waves of the pool together, and how
+strongly the posteriors follow that fit. With many landmarks, the number of steps that predicts
+best on its own is the best, with little strength; with few landmarks, fewer steps and a greater
+strength are better. Each pair tried is judged by a ridge regression on the similarities. If there
+are few rows, each quarter is held out in turn; if there are many, only one is.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ Float = NDArray[np.float64]
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 STEPS = (1, 2, 4, 8, 16, 32, 64)
-_MOST_ROWS = 6000  # that they are tried on
-_FEW_ROWS = 2000  # that are all held out once
-_FEWEST_ROWS = 20  # fewer say nothing
-_MOST_VALUES = 2**25  # of features that are held
-_WORSE = 2  # numbers of steps in a row: it gets no better
-_CLEARLY_WORSE = 1.02  # times the least error: neither will twice as many steps be better
-_AS_GOOD = 1.01  # times the least error: fewer steps will do, which rounding moves less
+_MOST_ROWS = 6000  # on which they are tried
+_FEW_ROWS = 2000  # up to which each row is held out once
+_FEWEST_ROWS = 20  # fewer are not informative
+_MOST_VALUES = 2**25  # feature values held in memory at once
+_WORSE = 2  # numbers of steps in a row without improvement, after which the search ends
+_CLEARLY_WORSE = 1.02  # times the least error: twice as many steps will not be better either
+_AS_GOOD = 1.01  # times the least error: fewer steps suffice, and depend less on rounding
 
 
 def most_rows(n_frequencies: int) -> int:
-    """Of how many rows the waves of a pool are held at once."""
+    """Number of rows for which the waves of a pool are held in memory at once."""
     return max(_FEWEST_ROWS, _MOST_VALUES // (2 * n_frequencies))
 
 
 def fit_together(pool: Pool, features: Any, targets: Float, n_steps: int) -> Pool:
-    """The pool whose scores are of a fit of all its waves after some steps; 1 is itself.
+    """Return the pool with scores from a joint fit of all its waves; for 1 step, the pool itself.
 
     Parameters
     ----------
     pool : Pool
         The pool.
     features : array of shape (n, 2 N)
-        :meth:`Pool.features` of rows, wherever they are.
+        :meth:`Pool.features` of rows, on any device.
     targets : array of shape (n, K)
-        Centred columns of their labels.
+        Centred columns of the labels of these rows.
     n_steps : int
-        Steps of conjugate gradients.
+        Number of conjugate gradient steps.
     """
     if n_steps == 1:
         return pool
@@ -71,14 +71,14 @@ def fit_together(pool: Pool, features: Any, targets: Float, n_steps: int) -> Poo
 
 @dataclass(frozen=True)
 class Trial:
-    """Landmarks of a part of the rows, and the rows that are held out to judge them.
+    """Landmarks learned from a part of the rows, and held-out rows to judge them by.
 
     Attributes
     ----------
     pool : Pool
-        Of the rows that are kept.
+        Pool of the rows that are kept.
     n : int
-        How many these are; the rows held out come after them.
+        Number of rows kept; the held-out rows come after them.
     features, plain : arrays of shapes (rows, 2 N) and (rows, n_landmarks)
         The waves of the pool and the plain kernel.
     targets : array of shape (rows, K)
@@ -102,7 +102,7 @@ class Trial:
         split: tuple[Rows, Rows],
         **options: Any,
     ) -> Trial:
-        """A trial on a split of the rows; see :func:`make_trials`."""
+        """Make a trial on a split of the rows; see :func:`make_trials`."""
         kept, both = split[0], np.concatenate(split)
         known = Target.of(y[kept], "regression" if target.classes is None else "classification")
         rows, n = rows_at(X, both), len(kept)
@@ -111,14 +111,14 @@ class Trial:
         pool = Pool.of_rows(candidates, rows[:n, ...], y[kept], known, landmarks, **options)
         targets: Any = target.columns_and_signs(y, centred=True)[0][both]
         if target.classes is not None and known.classes is not None:
-            # a class of few rows may be held out
+            # all rows of a small class may be held out
             targets = targets[:, np.isin(target.classes, known.classes)]
         plain = to_numpy(pool.kernel_values(rows, **options))
         return cls(pool, n, pool.features(rows, **options), plain, targets)
 
     @cached_property
     def _fits(self) -> dict[int, tuple[Any, float]]:
-        """Coefficients after each number of steps, and the mean squared error of held-out rows."""
+        """Coefficients and mean squared error on held-out rows, by number of steps."""
         n, fits = self.n, dict[int, tuple[Any, float]]()
         held, aims, errors = self.features[n:, ...], self.targets[n:], list[float]()
         path = conjugate_path(self.features[:n, ...], self.targets[:n], STEPS[-1])
@@ -135,7 +135,7 @@ class Trial:
 
     @property
     def errors_by_steps(self) -> dict[int, float]:
-        """The mean squared error of held-out rows after each number of steps that was tried."""
+        """Mean squared error on held-out rows after each number of steps that was tried."""
         return {t: error for t, (_, error) in self._fits.items()}
 
     @cached_property
@@ -143,7 +143,10 @@ class Trial:
         return self.pool.waves()
 
     def followed(self, n_steps: int) -> Callable[[float], Float]:
-        """From a strength to squared errors, one per held-out row; 0 is the plain kernel."""
+        """Return a function from strengths to squared errors, one per held-out row.
+
+        A strength of 0 is the plain kernel.
+        """
         n, targets, pool = self.n, self.targets, self.pool
         if n_steps in STEPS[1:] and n_steps in self._fits:
             pool = pool.following(self._fits[n_steps][0])
@@ -170,10 +173,10 @@ def make_trials(
     random_state: RandomState,
     **options: Any,
 ) -> list[Trial]:
-    """Trials on some of the rows; none where these are too few.
+    """Make trials on some of the rows; none if there are too few.
 
-    `place` gives landmarks from rows, their labels and what these are. It sees no held-out row: a
-    landmark there would be a column of zeros to the rows that a model is fitted on.
+    `place` returns landmarks, given rows, their labels and the target. It sees no held-out row: a
+    landmark there would be a column of zeros for the rows that the model is fitted on.
     """
     seed, classes = int(random_state.randint(2**31 - 1)), target.classes is not None
     if len(y) < _FEWEST_ROWS:
@@ -188,9 +191,10 @@ def make_trials(
 
 
 def best_steps(trials: Sequence[Trial]) -> list[int]:
-    """Steps to try, each once: the best by themselves, half of their logarithm, and 1.
+    """Return the numbers of steps to try: the best one, the one with half its logarithm, and 1.
 
-    The best are the fewest that predict held-out rows about as well as any; 1 without a trial.
+    The best is the smallest that predicts held-out rows about as well as any, on its own; it is 1
+    without a trial. Repeats are left out.
     """
     looked_at = [trial.errors_by_steps for trial in trials]
     common = [t for t in STEPS if all(t in errors for errors in looked_at)]
@@ -200,10 +204,10 @@ def best_steps(trials: Sequence[Trial]) -> list[int]:
 
 
 def best_strength(trials: Sequence[Trial], steps: Sequence[int]) -> tuple[int, float]:
-    """Steps and strength whose similarities predict held-out rows best; 0 is the plain kernel.
+    """Return the steps and the strength that predict held-out rows best; 0 is the plain kernel.
 
-    The strengths for the first of the `steps` are searched; those for another one only where the
-    first of them does better than all before. Fewer steps come with greater strengths.
+    Strengths are searched for the first of the `steps`; for another one only if the first
+    strength tried does better than all before. Fewer steps come with greater strengths.
     """
     if not trials:
         return steps[0], 0.0
@@ -227,7 +231,7 @@ def best_strength(trials: Sequence[Trial], steps: Sequence[int]) -> tuple[int, f
 
 
 def held_out_errors(features: Any, targets: Float, held: Any, held_targets: Float) -> Float:
-    """Squared errors, one per held-out row, of a cross-validated ridge regression."""
+    """Return the squared errors, one per held-out row, of a cross-validated ridge regression."""
     equations = NormalEquations.from_rows(features, targets)
     coefficients, intercepts = cross_validated_ridge(equations, sum_of_squares(targets))
     return np.asarray(((held @ coefficients + intercepts - held_targets) ** 2).sum(axis=1))

@@ -1,11 +1,12 @@
-"""How many frequencies to choose by the labels: as many as help on rows that are held out.
+"""How many frequencies to choose by the labels: as many as help on held-out rows.
 
-Chosen frequencies may fit the noise of the rows they were chosen on, and where the target bends
-in all directions a random map of the same width serves it better. So a map has `t` chosen
-frequencies, and the others as its prior draws them. `t` is 0, or as many as gained more than
-chance, or all, or half way between; judged by the squared error of a ridge regression on held-out
-rows, and 0 unless another one is better by a standard error of the paired difference. A map that
-is chosen like this is not worse than the random one but for the luck of the held-out rows.
+Chosen frequencies may fit the noise of the rows they were chosen on, and where the target varies
+in all directions a random map of the same width is better. So a map has `t` chosen frequencies,
+and the others are drawn from its prior. The values tried for `t` are 0, the number of frequencies
+that gained more than chance, all of them, and half way between these two. They are judged by the
+squared error of a ridge regression on held-out rows, and `t` is 0 unless another value is better
+by a standard error of the paired difference. Apart from the luck of the held-out rows, a map
+chosen in this way is not worse than the random one.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from bochner.linear.splits import Rows
 
 Float = NDArray[np.float64]
 
-MAX_ROWS = 6000  # that the choice is made with, a quarter of them held out
-MOST_CHOSEN = 256  # frequencies that are chosen: beyond, random ones do as well and cost less
-_LEAST_HELD = 10  # rows that can tell anything
+MAX_ROWS = 6000  # with which the choice is made, a quarter of them held out
+MOST_CHOSEN = 256  # frequencies; beyond that, random ones do as well and cost less
+_LEAST_HELD = 10  # held-out rows; fewer are not informative
 _BATCH = 1024
 
 
@@ -43,12 +44,12 @@ def count_that_helps(
     weights: Float | None = None,
     **options: Any,
 ) -> int:
-    """How many frequencies to choose among the candidates, in place of the last of the prior.
+    """Return how many frequencies to choose, in place of the last ones of the prior.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        Rows, wherever they are; those of a dask array come to the host.
+        Rows, on any device; those of a dask array are brought to the host.
     targets : array of shape (n, K)
         Numbers to predict, on the host.
     W, prior : arrays of shape (d, N) and (d, D)
@@ -58,7 +59,7 @@ def count_that_helps(
     weights : array of shape (n,), optional
         Counts of the rows.
     **options
-        Of :func:`~bochner.fourier.selection.select_frequencies`.
+        Options of :func:`~bochner.fourier.selection.select_frequencies`.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def _held_out_errors(
     counts: list[int],
     options: dict[str, Any],
 ) -> Float:
-    """Squared errors of the held-out rows (rows) for each count (columns)."""
+    """Return the squared errors of the held-out rows (rows) for each count (columns)."""
     (X, Y, weights), (held_X, held_Y, _) = parts
 
     def waves(rows: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What can be said of unseen data, with a probability attached.
+"""Guarantees for unseen data: bounds that hold with a stated probability.
 
 ==========================================  =======================================================
 a learned kernel's alignment loss           :mod:`bochner.guarantees.alignment`: what to report;
@@ -16,8 +16,8 @@ a kernel learned for its margin             :mod:`bochner.guarantees.margin` (Th
                                             :mod:`~bochner.guarantees.potential` (Theorem 4.4)
 ==========================================  =======================================================
 
-What is to be reported comes as a :class:`Guarantee`; where its conditions are seen not to hold,
-:class:`ConditionsNotMet` is raised.
+Bounds meant to be reported are returned as a :class:`Guarantee`; where their conditions are found
+not to hold, :class:`ConditionsNotMet` is raised.
 """
 
 from bochner.guarantees.alignment import (

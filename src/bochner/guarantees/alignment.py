@@ -1,12 +1,12 @@
-r"""The bounds to report on the alignment loss of a learned kernel, and when they hold.
+r"""Bounds to report on the alignment loss of a learned kernel, and when they hold.
 
 The alignment loss of a kernel `k` is the average over two independent examples of
 :math:`(1 - \lambda(y, y') k(x, x')) / 2`, where the similarity :math:`\lambda` of the labels lies
-in [-1, 1]. It is 0 for a perfect kernel. One that knows nothing of the labels has at least
-:math:`\min(1/2, 1 - \sum_c \pi_c^2)` for classes of shares :math:`\pi_c`
+in [-1, 1]. It is 0 for a perfect kernel. A kernel that knows nothing of the labels has a loss of
+at least :math:`\min(1/2, 1 - \sum_c \pi_c^2)` for classes of shares :math:`\pi_c`
 (:func:`uninformative_loss`), so a bound of that or more says nothing. A kernel learned as a
-distribution `Q` over `N` candidate frequencies has the loss :math:`\sum_m Q_m L(w_m)`, and what
-follows bounds it from the empirical losses, seen on `n` rows, and a divergence of `Q` from the
+distribution `Q` over `N` candidate frequencies has the loss :math:`\sum_m Q_m L(w_m)`. The
+functions below bound it from the empirical losses on `n` rows and a divergence of `Q` from the
 uniform distribution.
 
 The bounds are those of Letarte, Morvant and Germain (2019), "Pseudo-Bayesian learning with
@@ -20,18 +20,18 @@ kernel Fourier transform as prior", and sharper ones. Two kinds of loss are boun
 Every bound here holds with probability ``1 - delta`` over the sample, for all `Q` at once, if
 
 * the rows are independent and identically distributed;
-* the candidates were drawn without looking at those rows. The same goes for everything that
+* the candidates were drawn without looking at those rows. The same applies to everything that
   came before them: the bandwidth, a scaler, a PCA, the centre and scale of a regression target.
   A StandardScaler fitted on the same rows voids the guarantee. A bandwidth selected from a fixed
   list of G on the same rows costs ``delta / G`` (`n_settings` below);
 * the landmarks are rows or independent points; centroids of k-means have no guarantee.
 
-Because of "for all `Q`", the strength of the posterior (`beta` or `rho`) may be tuned on the same
-rows for free, and the frequencies finally drawn can be certified themselves, as the `Q` that
-gives each its share of the draws. Taking the smallest of several bounds does have a price: give
-each a part of `delta`.
+Because the bounds hold for all `Q`, the strength of the posterior (`beta` or `rho`) may be tuned
+on the same rows for free, and the frequencies finally drawn can be certified themselves, as the
+`Q` that gives each its share of the draws. Taking the smallest of several bounds does have a
+price: each must be given a part of `delta`.
 
-All are about the kernel, not about a classifier on top of it: see
+All bounds are about the kernel, not about a classifier on top of it: see
 :mod:`bochner.guarantees.predictor` for that.
 """
 
@@ -67,7 +67,7 @@ _alignment_loss = partial(
 
 
 def uninformative_loss(shares: ArrayLike) -> float:
-    r"""The least alignment loss that a kernel without any relation to the labels can have.
+    r"""Least alignment loss that a kernel without any relation to the labels can have.
 
     .. math:: \min \Bigl( \tfrac12, 1 - \sum_c \pi_c^2 \Bigr)
 
@@ -79,7 +79,7 @@ def uninformative_loss(shares: ArrayLike) -> float:
     Parameters
     ----------
     shares : array of shape (n_classes,)
-        The shares of the classes, which sum to 1.
+        Shares of the classes, which sum to 1.
 
     Examples
     --------
@@ -100,23 +100,23 @@ def tightest_global_bound(
     n_settings: int = 1,
     shares: ArrayLike = (0.5, 0.5),
 ) -> Guarantee:
-    r"""The bound to report for one kernel learned from all pairs: PAC-Bayes-kl.
+    r"""PAC-Bayes-kl, the bound to report for one kernel learned from all pairs.
 
     .. math:: \mathrm{kl}^{-1} \left( \sum_m Q_m \hat L_m,
               \frac{\mathrm{KL} + \ln (2 \sqrt{m} G / \delta)}{m} \right), \qquad
               m = \lfloor n / 2 \rfloor
 
-    Of all bounds here it is the tightest that leaves nothing to be fixed before seeing
-    the sample. As only one is computed, `delta` is not split. It holds for any number of classes
+    This is the tightest of the bounds here that leave nothing to be fixed before seeing the
+    sample. As only one bound is computed, `delta` is not split. It holds for any number of classes
     and for regression, and for all `weights` at once, so that `beta` or `rho` may have been tuned
-    on the same rows. :func:`smallest_over_t` of :func:`catoni` has the larger gap (bound less
+    on the same rows. :func:`smallest_over_t` of :func:`catoni` has the larger gap (bound minus
     empirical loss) up to a hundred rows, and a smaller one beyond: by 5 per cent at 500 rows, 10
     at 5000, 15 at 50 000. It may be reported instead if that is decided before seeing the sample.
 
     Parameters
     ----------
     weights : array of shape (N,)
-        The posterior, or the share of each candidate among the frequencies drawn.
+        Posterior, or the share of each candidate among the frequencies drawn.
     losses : array of shape (N,)
         Empirical alignment losses of the candidates on the `n` rows.
     n : int
@@ -124,17 +124,18 @@ def tightest_global_bound(
     delta : float
         Probability that the bound may fail.
     n_settings : int, default=1
-        How many settings (bandwidths, say), the one in use included, were compared on the same
-        rows before this one was selected. They must have been listed before seeing the rows.
+        Number of settings (such as bandwidths), including the one in use, that were compared on
+        the same rows before this one was selected. They must have been listed before seeing the
+        rows.
     shares : array of shape (n_classes,), default=(0.5, 0.5)
-        The shares of the classes, for the level from which on the bound says nothing:
+        Shares of the classes. They give the level at which the bound says nothing, see
         :func:`uninformative_loss`.
 
     Returns
     -------
     Guarantee
-        The loss on the sample is `observed`; the details have the ``divergence`` of the posterior
-        from the prior.
+        The bound. The loss on the sample is `observed`; the details hold the ``divergence`` of the
+        posterior from the prior.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def tightest_landmark_bounds(
     chosen_among: int | None = None,
     shares: ArrayLike = 0.5,
 ) -> list[Guarantee]:
-    r"""The bounds to report for one kernel per landmark, one each: PAC-Bayes-kl for all together.
+    r"""PAC-Bayes-kl bounds to report for one kernel per landmark, all holding together.
 
     .. math:: \mathrm{kl}^{-1} \left( \sum_j Q_{lj} \hat L_{lj},
               \frac{\mathrm{KL}(Q_l) + \ln (2 \sqrt{m} \, n_L G / \delta)}{m} \right)
@@ -181,23 +182,25 @@ def tightest_landmark_bounds(
     Parameters
     ----------
     weights : array of shape (n_landmarks, D)
-        The posterior of each landmark.
+        Posterior of each landmark.
     losses : array of shape (n_landmarks, D)
-        Empirical losses of its candidates.
+        Empirical losses of the candidates of each landmark.
     m : int
-        :func:`landmark_pairs`: the rows other than the landmark.
+        Number of independent pairs of each landmark, see :func:`landmark_pairs`: the number of
+        rows other than the landmark.
     delta : float
         Probability that any of the bounds may fail.
     n_settings : int, default=1
         As for :func:`tightest_global_bound`.
     chosen_among : int, optional
-        Give the number of rows here if the landmarks are rows chosen by looking at the rows or at
-        their labels (as many of each class, say): then the price is paid for every possible
-        choice, :math:`\ln n` in place of :math:`\ln n_L`. By default they were chosen blindly.
+        Number of rows, to be given if the landmarks are rows chosen by looking at the rows or at
+        their labels (for example, equally many of each class). The price is then paid for every
+        possible choice, :math:`\ln n` in place of :math:`\ln n_L`. By default the landmarks are
+        taken to have been chosen without looking.
     shares : float or array of shape (n_landmarks,), default=0.5
-        The share of each landmark's own class. A similarity without any relation to the labels,
-        of which all that is known is that it lies in [-1, 1], has a loss of at least
-        :math:`\min(\pi_l, 1 - \pi_l)`: from there on the bound says nothing.
+        Share of each landmark's own class. A similarity without any relation to the labels, of
+        which it is known only that it lies in [-1, 1], has a loss of at least
+        :math:`\min(\pi_l, 1 - \pi_l)`; a bound at or above this level says nothing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Are the numbers given to a bound what it takes them for?"""
+"""Checks of the numbers given to a bound."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_length(name: str, value: Any) -> float:
 
 
 def check_same_shape(names: str, shape: str, first: Any, second: Any, ndim: int = 1) -> None:
-    """Two arrays of one shape, which `shape` describes, with at least one row."""
+    """Check that two arrays have the same shape, described by `shape`, and at least one row."""
     if first.ndim != ndim or first.shape != second.shape or len(first) == 0:
         raise ValueError(
             f"{names} must both have shape {shape}, got {first.shape} and {second.shape}."
@@ -60,7 +60,7 @@ def check_signs(name: str, labels: ArrayLike) -> NDArray[Any]:
 
 
 def check_unit(name: str, values: ArrayLike) -> Float:
-    """Numbers in [0, 1], up to rounding."""
+    """Return the values as an array, checked to lie in [0, 1] up to rounding."""
     array = np.asarray(values, dtype=np.float64)
     wrong = ~((array >= -ROUNDING) & (array <= 1 + ROUNDING))
     if wrong.any():
@@ -91,5 +91,5 @@ def check_weights(weights: ArrayLike) -> Float:
 
 
 def at_most_one(bound: Any) -> Any:
-    """A bound on what is in [0, 1] anyway."""
+    """Clip a bound on a quantity in [0, 1]."""
     return np.minimum(bound, 1.0)

@@ -1,4 +1,4 @@
-"""Feature maps of one kernel side by side, each with what is known of its error."""
+"""Comparison of feature maps of one kernel, with estimates and bounds of their errors."""
 
 from __future__ import annotations
 
@@ -26,24 +26,28 @@ from bochner.records.sections import aligned
 
 @dataclass(frozen=True)
 class Approximation:
-    """How well one feature map stands for the kernel, on held-out rows.
+    """How well one feature map approximates the kernel on held-out rows.
 
     Attributes
     ----------
     name : str
+        Name of the map.
     n_columns : int
+        Number of features.
     squared_error : float
         Unbiased estimate of the mean squared error of the kernel.
     squared_error_bound : float or None
-        With probability ``1 - delta`` the mean squared error is at most this, from pairs of rows.
-        None where no limit on the features' length is known.
+        Bound from pairs of rows on the mean squared error, which holds with probability
+        ``1 - delta``. None where no limit on the features' length is known.
     mean_residual : float or None
-        Mean of the held-out rows' residuals; None for features that do not nest in the kernel.
+        Mean of the residuals of the held-out rows; None for features that do not nest in the
+        kernel.
     residual_bound : float or None
-        With probability ``1 - delta`` the mean residual of new rows is at most this, and so is the
-        root mean squared error of the kernel.
+        Bound on the mean residual of new rows, and on the root mean squared error of the kernel,
+        which holds with probability ``1 - delta``.
     relative_gram_bound : float or None
-        The relative spectral error of the held-out rows' Gram matrix is at most this, surely.
+        Bound on the relative spectral error of the held-out rows' Gram matrix, which holds with
+        certainty.
     """
 
     name: str
@@ -57,16 +61,16 @@ class Approximation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare_approximations` returns; prints as a table.
+    """Result of :func:`compare_approximations`; prints as a table.
 
     Attributes
     ----------
     rows : tuple of Approximation
-        One per map, in the order given.
+        One entry per map, in the order given.
     n : int
         Number of held-out rows.
     delta : float
-        Probability that any one of the bounds may fail.
+        Probability that a single bound may fail.
     """
 
     rows: tuple[Approximation, ...]
@@ -92,36 +96,38 @@ class Comparison:
 def compare_approximations(
     maps: Mapping[str, Any], kernel: Kernel, X: Any, delta: float = 0.05
 ) -> Comparison:
-    r"""Feature maps of one kernel side by side on held-out rows, each with what is known of it.
+    r"""Compare feature maps of one kernel on held-out rows, with estimates and bounds of error.
 
     Every map gets the estimate :func:`mean_squared_kernel_error`. Its bound from pairs needs a
-    limit on the length of the features, which is known of nested ones, of maps with an attribute
-    ``squared_norm_limit`` (``FourierFeatures``) and of scikit-learn's ``RBFSampler``. Maps that
+    limit on the length of the features, which is known for nested ones, for maps with an attribute
+    ``squared_norm_limit`` (``FourierFeatures``) and for scikit-learn's ``RBFSampler``. Maps that
     nest in the kernel also get the certificates of their residuals: those with a method
     ``residual`` (``MercerFeatures``, unless it normalises its rows), and scikit-learn's
-    ``Nystroem``. Printed, the column *error* is the root of the estimate, and the two columns
-    after it bound the same quantity: the first with the rows in pairs, the second through
+    ``Nystroem``. In the printed table, the column *error* is the square root of the estimate, and
+    the two columns after it bound the same quantity: the first from pairs of rows, the second from
     residuals, which is far smaller for good features.
 
     Each bound holds by itself with probability ``1 - delta``, if the rows are independent and took
-    no part in fitting the maps; to report the best of `g` maps use ``delta / g``. Residuals are
-    about the map's own kernel: with another one, such as another gamma, the exact pairs show it.
+    no part in fitting the maps; to report the best of `g` maps, use ``delta / g``. Residuals are
+    about the map's own kernel; if `kernel` is another one, such as one with another gamma, the
+    exact pairs reveal it.
 
     Parameters
     ----------
     maps : mapping from str to fitted transformer
-        The maps, by the name to print.
+        Maps, by the name to print.
     kernel : callable
-        The exact kernel they all stand for, ``kernel(X, Y)``, with values in [-1, 1].
+        Exact kernel that all maps approximate, ``kernel(X, Y)``, with values in [-1, 1].
     X : array or sparse matrix of shape (n, d)
-        Held-out rows, at least 2; the cost grows with their square.
+        Held-out rows, at least 2; the cost grows with the square of their number.
     delta : float, default=0.05
-        Probability that one bound may fail.
+        Probability that a single bound may fail.
 
     Raises
     ------
     ConditionsNotMet
-        When a map with residuals is further from the kernel on a pair of rows than these allow.
+        When a map with residuals is further from the kernel on a pair of rows than its residuals
+        allow.
 
     Examples
     --------
@@ -176,7 +182,7 @@ def _nests(feature_map: Any) -> bool:
 
 
 def _largest_error(feature_map: Any) -> float | None:
-    """Of a value of a kernel in [-1, 1], by the length of the features; None if unknown."""
+    """Largest error of a kernel value in [-1, 1], given the features' length; None if unknown."""
     from sklearn.kernel_approximation import RBFSampler
 
     longest = getattr(feature_map, "squared_norm_limit", None)

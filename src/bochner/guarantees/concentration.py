@@ -12,18 +12,18 @@ from bochner.guarantees.divergences import inverse_binary_kl
 def hoeffding_bound(values: ArrayLike, delta: float, *, limit: float = 1.0) -> float:
     r"""Upper confidence bound on a mean, :math:`\bar v + B \sqrt{\ln(1 / \delta) / (2 m)}`.
 
-    Holds with probability ``1 - delta`` for `m` independent values in ``[0, limit]`` with one
-    mean. Residuals qualify when the rows took no part in fitting the features.
+    It holds with probability ``1 - delta`` for `m` independent values in ``[0, limit]`` with a
+    common mean. Residuals qualify when the rows took no part in fitting the features.
 
     Parameters
     ----------
     values : array of shape (m,)
-        Numbers in ``[0, limit]``.
+        Values in ``[0, limit]``.
     delta : float
         Probability that the bound may fail.
     limit : float, default=1.0
-        Largest value that was possible, :math:`B`; known beforehand, not the largest seen.
-        No bound exceeds it.
+        Largest possible value, :math:`B`; known beforehand, not the largest value seen. The bound
+        never exceeds it.
 
     Examples
     --------
@@ -37,11 +37,11 @@ def hoeffding_bound(values: ArrayLike, delta: float, *, limit: float = 1.0) -> f
 
 
 def chernoff_bound(values: ArrayLike, delta: float, *, limit: float = 1.0) -> float:
-    r"""The same in Hoeffding's own sharp form, :math:`B\, \mathrm{kl}^{-1}(\bar v / B,
-    \ln(1/\delta) / m)`.
+    r"""Upper confidence bound on a mean, in Hoeffding's own sharp form.
 
-    Never larger than :func:`hoeffding_bound`, under the same conditions, and much smaller when the
-    mean is: about :math:`B \ln(1 / \delta) / m` where all values are zero.
+    The bound is :math:`B\, \mathrm{kl}^{-1}(\bar v / B, \ln(1/\delta) / m)`. It is never larger
+    than :func:`hoeffding_bound`, under the same conditions, and much smaller when the mean is
+    small: about :math:`B \ln(1 / \delta) / m` where all values are zero.
 
     Parameters
     ----------
@@ -60,19 +60,19 @@ def chernoff_bound(values: ArrayLike, delta: float, *, limit: float = 1.0) -> fl
 
 
 def empirical_bernstein_bound(values: ArrayLike, delta: float, *, limit: float = 1.0) -> float:
-    r"""Upper confidence bound on a mean that profits from a small variance.
+    r"""Upper confidence bound on a mean that benefits from a small variance.
 
     .. math:: \bar v + \sqrt{\frac{2 V \ln(2 / \delta)}{m}}
               + \frac{7 B \ln(2 / \delta)}{3 (m - 1)}
 
-    with the sample variance `V` (Maurer and Pontil 2009). Conditions as for
-    :func:`hoeffding_bound`. Smaller than :func:`chernoff_bound` when the values vary little about
-    a mean that is not small.
+    with the sample variance `V` (Maurer and Pontil 2009). The conditions are those of
+    :func:`hoeffding_bound`. The bound is smaller than :func:`chernoff_bound` when the values vary
+    little about a mean that is not small.
 
     Parameters
     ----------
     values, delta, limit
-        As for :func:`hoeffding_bound`; at least two values.
+        As for :func:`hoeffding_bound`; at least two values are needed.
 
     Examples
     --------

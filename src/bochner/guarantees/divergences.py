@@ -1,4 +1,4 @@
-"""How far a posterior is from the prior, and the inverse of the binary divergence."""
+"""Divergences of a posterior from the prior, and the inverse of the binary divergence."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def kl_to_uniform(weights: ArrayLike) -> Any:
     Parameters
     ----------
     weights : array of shape (N,) or (n_landmarks, D)
-        `Q`; one distribution per row when there are two dimensions.
+        Posterior `Q`; one distribution per row when there are two dimensions.
 
     Returns
     -------
     float or array of shape (n_landmarks,)
-        From 0, `Q` uniform, to ``ln N``, all the weight on one candidate.
+        Divergence, from 0 for uniform `Q` to ``ln N`` for all the weight on one candidate.
 
     Examples
     --------
@@ -44,21 +44,22 @@ def kl_to_uniform(weights: ArrayLike) -> Any:
 
 
 def power_divergence(weights: ArrayLike, mu: float = 2.0) -> Any:
-    r"""The divergence of :func:`theorem_4` from the uniform distribution; chi-square for ``mu=2``.
+    r"""Divergence of :func:`theorem_4` from the uniform distribution; chi-square for ``mu=2``.
 
     .. math:: D_\mu(Q \| P) = N^{\mu - 1} \sum_m Q_m^\mu - 1
 
     Parameters
     ----------
     weights : array of shape (N,) or (n_landmarks, D)
-        `Q`; one distribution per row when there are two dimensions.
+        Posterior `Q`; one distribution per row when there are two dimensions.
     mu : float, default=2
         The power, greater than 1.
 
     Returns
     -------
     float or array of shape (n_landmarks,)
-        From 0, `Q` uniform, to ``N ** (mu - 1) - 1``, all the weight on one candidate.
+        Divergence, from 0 for uniform `Q` to ``N ** (mu - 1) - 1`` for all the weight on one
+        candidate.
 
     Examples
     --------
@@ -93,12 +94,12 @@ def _binary_kl_at_distance(q: Float, d: Float) -> Float:
 
 
 def inverse_binary_kl(q: ArrayLike, budget: ArrayLike) -> Any:
-    r"""The largest `p`, at least `q`, with :math:`\mathrm{kl}(q \| p)` within the budget.
+    r"""Return the largest `p`, at least `q`, with :math:`\mathrm{kl}(q \| p)` within the budget.
 
     .. math:: \mathrm{kl}^{-1}(q, b) = \max \{ p \in [q, 1] : \mathrm{kl}(q \| p) \le b \}
 
-    `q` is an observed frequency or loss, in [0, 1]; the budget may be infinite. Correct to
-    rounding, and rounded upwards.
+    `q` is an observed frequency or loss, in [0, 1]; the budget may be infinite. The result is
+    correct to rounding, and rounded upwards.
 
     >>> inverse_binary_kl([0, 0.1, 1], 0.05).round(4)
     array([0.0488, 0.2201, 1.    ])

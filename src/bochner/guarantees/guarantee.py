@@ -1,4 +1,4 @@
-"""What every guarantee is: a bound with its probability and its conditions."""
+"""Guarantees: bounds with their probability and their conditions."""
 
 from __future__ import annotations
 
@@ -8,44 +8,45 @@ from typing import Any
 
 
 class ConditionsNotMet(ValueError):
-    """There is no guarantee, because one of its conditions does not hold; the text says which.
+    """Raised when a condition of a guarantee does not hold; the message says which.
 
-    Any other ValueError is a wrong argument.
+    Any other ValueError means that an argument is invalid.
     """
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """An upper bound on a quantity of unseen data, and when it holds.
+    """An upper bound on a quantity of unseen data, and the conditions under which it holds.
 
     Attributes
     ----------
     name : str
-        The quantity, such as ``"alignment loss"``.
+        Name of the quantity, such as ``"alignment loss"``.
     value : float
-        With probability ``1 - delta`` the quantity is at most this.
+        Upper bound on the quantity, which holds with probability ``1 - delta``.
     delta : float
-        Probability that it may fail, all choices paid for.
+        Probability that the bound may fail, with all choices accounted for.
     bound : str
-        Which bound it is, such as ``"PAC-Bayes-kl"``.
+        Name of the bound, such as ``"PAC-Bayes-kl"``.
     sample : str
-        The rows it was computed from.
+        The rows that the bound was computed from.
     assumptions : tuple of str
-        For what it holds.
+        What the bound assumes of the rows, and of what was fixed without them.
     observed : float or None
-        The same quantity on the sample, where there is one.
+        The same quantity on the sample, if there is one.
     details : mapping from str to float
-        What else the value is made of.
+        Other numbers that the value is made of.
     uninformative : float, default=1.0
-        The value from which on it says nothing.
+        The value at and above which the bound says nothing.
     scope : str
-        Of what unseen data the quantity is.
+        The unseen data that the quantity refers to.
     together : int, default=1
-        How many such guarantees hold at once with that probability.
+        Number of such guarantees that hold at once with that probability.
     each : bool, default=False
-        Whether it is one of several that hold each by itself with that probability.
+        Whether this is one of several guarantees that each hold by themselves with that
+        probability.
     percent : bool, default=False
-        Whether the statement has the quantity in per cent.
+        Whether the statement gives the quantity in per cent.
 
     Examples
     --------
@@ -75,12 +76,12 @@ class Guarantee:
 
     @property
     def informative(self) -> bool:
-        """Whether it says anything."""
+        """Whether the bound says anything."""
         return self.value < self.uninformative
 
     @property
     def statement(self) -> str:
-        """All of it in words."""
+        """The whole guarantee in words."""
         together = f" for all {self.together} at once" if self.together > 1 else ""
         together += " each" * self.each
         nothing = f"{self.uninformative:.4g}"
@@ -88,7 +89,7 @@ class Guarantee:
             nothing = f"{100 * self.uninformative:.4g} %"
         verdict = ", which says nothing"
         if self.informative:
-            # That a rate is below 1 needs no mention.
+            # There is no need to mention that a rate is below 1.
             verdict = f", where {nothing} would say nothing" if self.uninformative < 1 else ""
         observed = "" if self.observed is None else f"{self._text(self.observed)} on "
         parts = (f"{name} {value:.4g}" for name, value in self.details.items())
@@ -103,7 +104,7 @@ class Guarantee:
         return self.statement
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for documents in JSON."""
+        """Return plain values, for JSON documents."""
         return {
             "name": self.name,
             "value": self.value,

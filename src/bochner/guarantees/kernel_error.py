@@ -1,12 +1,12 @@
-r"""How far any features are from a kernel: the mean squared error over pairs of held-out rows.
+r"""Mean squared error of any features of a kernel, over pairs of held-out rows.
 
 Random Fourier features do not nest in their kernel: :math:`\|\varphi(x)\| = 1` at every row,
-however poor they are, so that they have no residual. What exists for them, and for any bounded
-features, is an unbiased estimate from pairs of rows and its confidence bound.
+however poor they are, so they have no residual. For them, and for any bounded features, there is
+an unbiased estimate from pairs of rows, and a confidence bound on it.
 
 The mean squared error of nested features over two independent rows is at most
-:math:`(\mathbb{E}\, r)^2`, so that :func:`bochner.guarantees.residual_bound` and the root of
-:func:`mean_squared_kernel_error_bound` are numbers of one kind.
+:math:`(\mathbb{E}\, r)^2`, so that :func:`bochner.guarantees.residual_bound` and the square root
+of :func:`mean_squared_kernel_error_bound` bound the same quantity.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ _BLOCK = 1024  # rows of a block of pairs
 def mean_squared_kernel_error(features: ArrayLike, kernel: Kernel, X: Any) -> float:
     r"""Unbiased estimate of :math:`\mathbb{E} (k(x, y) - \varphi(x) \cdot \varphi(y))^2`.
 
-    The mean over all pairs of different rows, for two independent rows `x`, `y`. Unbiased if the
-    rows took no part in fitting the features. It costs :math:`O(n^2 (d + D))`, in blocks: a few
-    thousand rows are plenty.
+    The expectation is over two independent rows `x`, `y`; the estimate is the mean over all pairs
+    of different rows. It is unbiased if the rows took no part in fitting the features. It costs
+    :math:`O(n^2 (d + D))` and is computed in blocks; a few thousand rows are plenty.
 
     Parameters
     ----------
     features : array of shape (n, D)
         Any features of the rows `X`.
     kernel : callable
-        ``kernel(X, Y)`` gives the exact values between rows; those of :mod:`bochner.kernels` do.
+        Function such that ``kernel(X, Y)`` gives the exact values between rows, such as the
+        kernels of :mod:`bochner.kernels`.
     X : array or sparse matrix of shape (n, d)
-        The rows.
+        Rows.
 
     Examples
     --------
@@ -63,21 +64,21 @@ def mean_squared_kernel_error_bound(
     .. math:: B\, \mathrm{kl}^{-1} \left( \frac{\hat e}{B}, \frac{\ln(1 / \delta)}{m} \right),
               \qquad B = \mathrm{limit}^2, \quad m = \lfloor n / 2 \rfloor
 
-    Hoeffding's bound for averages over pairs, which are worth ``n // 2`` independent ones. Holds
-    with probability ``1 - delta`` over rows that are independent, identically distributed and
-    took no part in fitting the features.
+    This is Hoeffding's bound for averages over pairs, which are worth ``n // 2`` independent ones.
+    It holds with probability ``1 - delta`` over rows that are independent, identically distributed
+    and took no part in fitting the features.
 
     Parameters
     ----------
     estimate : float
-        :func:`mean_squared_kernel_error`.
+        Estimate from :func:`mean_squared_kernel_error`.
     n : int
-        Number of rows it was computed from.
+        Number of rows that the estimate was computed from.
     delta : float, default=0.05
         Probability that the bound may fail.
     limit : float, default=2.0
-        Largest error of a kernel value that is possible: 2 for features of length 1 (paired
-        cosines and sines), 3 for single cosines with an offset, 1 for features that nest.
+        Largest possible error of a kernel value: 2 for features of length 1 (paired cosines and
+        sines), 3 for single cosines with an offset, 1 for features that nest.
 
     Examples
     --------
@@ -97,9 +98,9 @@ def pairwise_error(
 ) -> float:
     """Mean squared error over pairs of different rows.
 
-    What features that nest in the kernel leave out is itself a kernel, so that no error is larger
-    than the product of two rows' `lengths`, the roots of their residuals; where one is, it is
-    another kernel, and ConditionsNotMet is raised.
+    The remainder of features that nest in the kernel is itself a kernel, so that no error is
+    larger than the product of two rows' `lengths`, the square roots of their residuals. Where one
+    is larger, the features belong to another kernel, and ConditionsNotMet is raised.
     """
     features = _check_rows(features, X)
     n = check_count("the number of rows", len(features), 2)
@@ -120,7 +121,7 @@ def pairwise_error(
 
 
 def kernel_diagonal(kernel: Kernel, X: Any) -> Float:
-    """``k(x, x)`` for every row."""
+    """Return ``k(x, x)`` for every row."""
     few = _slices(X.shape[0], 64)
     return np.concatenate([_values(kernel, X[rows], X[rows]).diagonal() for rows in few])
 
@@ -138,7 +139,7 @@ def _slices(n: int, height: int) -> list[slice]:
 
 
 def _blocks(n: int) -> Iterator[tuple[slice, slice]]:
-    """All pairs of blocks of rows, each once."""
+    """Yield all pairs of blocks of rows, each once."""
     slices = _slices(n, _BLOCK)
     for index, first in enumerate(slices):
         for second in slices[index:]:

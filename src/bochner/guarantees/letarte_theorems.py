@@ -1,8 +1,8 @@
 """The theorems of Letarte, Morvant and Germain (2019): as printed where valid, else corrected.
 
 "Pseudo-Bayesian learning with kernel Fourier transform as prior".
-:mod:`bochner.guarantees.alignment` says what they bound and when they hold,
-:mod:`bochner.guarantees.pac_bayes` has sharper ones. All are clipped at 1.
+See :mod:`bochner.guarantees.alignment` for what they bound and when they hold, and
+:mod:`bochner.guarantees.pac_bayes` for sharper bounds. All are clipped at 1.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bochner.guarantees.samples import variance_bound
 def theorem_1(
     empirical_loss: ArrayLike, divergence: ArrayLike, n: int, delta: float, t: float
 ) -> Any:
-    r"""Theorem 1 as printed: the loss of one landmark that is one of the `n` rows.
+    r"""Theorem 1 as printed, on the loss of one landmark that is one of the `n` rows.
 
     .. math:: \hat L + \frac{1}{t} \left( \mathrm{KL} + \frac{t^2}{2 (n - 1)}
               + \ln \frac{1}{\delta} \right)
 
-    Holds for all `Q` at once, for one landmark picked without looking at the data and `t` fixed
-    before seeing the sample. Valid, but :func:`sharp` has a fourth of the second term. For
+    It holds for all `Q` at once, for one landmark picked without looking at the data and `t` fixed
+    before seeing the sample. It is valid, but :func:`sharp` has a fourth of the second term. For
     `n_L` landmarks together (section 4.2) use ``delta / n_L``; if they were picked by looking at
     the rows or at their labels, ``delta / n`` covers any choice among the `n` rows.
 
@@ -41,9 +41,10 @@ def theorem_1(
     empirical_loss, divergence, delta
         As for :func:`pac_bayes_kl`.
     n : int
-        Number of rows, the landmark among them.
+        Number of rows, including the landmark.
     t : float
-        Greater than 0; the paper's posterior has ``t = beta * sqrt(n)``, but another is allowed.
+        Free parameter, greater than 0. The paper's posterior has ``t = beta * sqrt(n)``, but any
+        other value is allowed.
 
     Examples
     --------
@@ -58,13 +59,13 @@ def theorem_1(
 def corollary_2(
     empirical_loss: ArrayLike, divergence: ArrayLike, n: int, delta: float, t: float
 ) -> Any:
-    r"""Corollary 2 as printed: the global loss, by way of every row as a landmark.
+    r"""Corollary 2 as printed, on the global loss, with every row as a landmark.
 
     .. math:: \hat L + \frac{2}{t} \left( \mathrm{KL} + \frac{t^2}{2 (n - 1)}
               + \ln \frac{n + 1}{\delta} \right)
 
-    Holds for all `Q` at once, `t` fixed before seeing the sample. Valid and far looser than the
-    others. Parameters as for :func:`theorem_1`.
+    It holds for all `Q` at once if `t` is fixed before seeing the sample. It is valid, and far
+    looser than the other bounds. The parameters are those of :func:`theorem_1`.
 
     Examples
     --------
@@ -81,13 +82,13 @@ def corollary_2(
 def theorem_3(
     empirical_loss: ArrayLike, divergence: ArrayLike, n: int, delta: float, t: float
 ) -> Any:
-    r"""Theorem 3 as printed (Lever et al. 2013): the global loss.
+    r"""Theorem 3 as printed (Lever et al. 2013), on the global loss.
 
     .. math:: \hat L + \frac{1}{t} \left( \mathrm{KL} + \frac{t^2}{2 n}
               + \ln \frac{1}{\delta} \right)
 
-    Holds for all `Q` at once, `t` fixed before seeing the sample. Valid, but :func:`sharp` has
-    half of the second term. Parameters as for :func:`theorem_1`.
+    It holds for all `Q` at once if `t` is fixed before seeing the sample. It is valid, but
+    :func:`sharp` has half of the second term. The parameters are those of :func:`theorem_1`.
 
     Examples
     --------
@@ -108,26 +109,26 @@ def theorem_4(
     *,
     binary: bool = True,
 ) -> Any:
-    r"""Theorem 4, corrected: the global loss by a power divergence.
+    r"""Theorem 4, corrected, on the global loss, with a power divergence.
 
     .. math:: \hat L + (D_\mu + 1)^{1/\mu} \times \begin{cases}
               (v_n / \delta)^{1 - 1/\mu} & 1 < \mu \le 2 \\
               \sqrt{v_n} \, \delta^{-(1 - 1/\mu)} & \mu > 2 \end{cases}
 
-    with :math:`v_n` from :func:`variance_bound`. Hoelder's inequality with the exponents
-    :math:`\mu` and :math:`\mu / (\mu - 1)`, then Markov's. Holds for all `Q` at once, `mu` fixed
-    before seeing the sample.
+    with :math:`v_n` from :func:`variance_bound`. It follows from Hoelder's inequality with the
+    exponents :math:`\mu` and :math:`\mu / (\mu - 1)`, then Markov's inequality. It holds for all
+    `Q` at once if `mu` is fixed before seeing the sample.
 
     Parameters
     ----------
     empirical_loss, delta
         As for :func:`pac_bayes_kl`.
     divergence : float or array
-        :func:`power_divergence` of `Q` for the same `mu`.
+        Divergence of `Q` from :func:`power_divergence` with the same `mu`.
     n : int
         Number of rows.
     mu : float
-        Greater than 1.
+        Power of the divergence, greater than 1.
     binary : bool, default=True
         Whether there are two classes; more classes, or a regression target, need False.
 
@@ -153,13 +154,13 @@ def corollary_5(
     *,
     binary: bool = True,
 ) -> Any:
-    r"""Corollary 5, corrected: the global loss by the chi-square divergence.
+    r"""Corollary 5, corrected, on the global loss, with the chi-square divergence.
 
     .. math:: \hat L + \sqrt{v_n (\chi^2 + 1) / \delta}
 
-    :func:`theorem_4` with ``mu=2``. Holds for all `Q` at once. The ``1 / delta`` is not under a
-    logarithm: for small `delta`, or a concentrated `Q`, :func:`pac_bayes_kl` is much smaller.
-    Parameters as for :func:`theorem_4`.
+    This is :func:`theorem_4` with ``mu=2``. It holds for all `Q` at once. The ``1 / delta`` is not
+    under a logarithm: for small `delta`, or a concentrated `Q`, :func:`pac_bayes_kl` is much
+    smaller. The parameters are those of :func:`theorem_4`.
 
     Examples
     --------

@@ -1,10 +1,11 @@
 r"""The margin bound of Bullins, Zhang and Zhang (2018), "Not-So-Random Features": Theorem 4.3.
 
-How wrong is a classifier on new rows whose kernel was learned on the same rows as itself?
+It bounds the error rate on new rows of a classifier whose kernel was learned on the same rows as
+the classifier itself.
 
-The constants were derived anew, and are not those in print: each function says what differs.
+The constants were derived anew and are not those in print; each function says what differs.
 Lengths of rows may be measured from any fixed point, as no kernel here changes when all rows are
-moved; so `R_x` is the radius of the data, not their distance from the origin. Their Theorem 4.1 is
+moved. So `R_x` is the radius of the data, not their distance from the origin. Their Theorem 4.1 is
 in :mod:`bochner.guarantees.regret`, Theorem 4.4 in :mod:`bochner.guarantees.potential`.
 """
 
@@ -28,7 +29,7 @@ from bochner.guarantees.guarantee import Guarantee
 
 
 def wave_norm(coefficients: ArrayLike, *, scale: ArrayLike = 1.0, intercept: float = 0.0) -> float:
-    r"""The norm that :func:`margin_bound` needs, of a linear classifier on Fourier features.
+    r"""Norm of a linear classifier on Fourier features, as needed by :func:`margin_bound`.
 
     For :math:`f(x) = b + \sum_j s_j (a_j \cos \langle w_j, x \rangle + b_j \sin \langle w_j, x
     \rangle)` it is the sum of the amplitudes,
@@ -41,11 +42,11 @@ def wave_norm(coefficients: ArrayLike, *, scale: ArrayLike = 1.0, intercept: flo
     Parameters
     ----------
     coefficients : array of shape (2 N,)
-        Of the columns of :func:`bochner.engine.features`: cosines first, then sines.
+        Coefficients of the columns of :func:`bochner.engine.features`: cosines first, then sines.
     scale : float or array of shape (N,), default=1
         Amplitude of the columns: ``N ** -0.5`` for unit rows.
     intercept : float, default=0
-        The constant `b`.
+        Constant term `b`.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def margin_bound(
     radius_from_rows: bool = False,
     n_settings: int = 1,
 ) -> Guarantee:
-    r"""Theorem 4.3, corrected: the error rate of a classifier whose kernel was learned as well.
+    r"""Theorem 4.3, corrected: bound the error rate of a classifier whose kernel was learned too.
 
     For all kernels of total mass :math:`R_\lambda` over frequencies up to :math:`R_w`, all `f` of
     RKHS norm `B` in one of them, and all :math:`\theta` of a grid of `g` values at once,
@@ -97,57 +98,59 @@ def margin_bound(
     `n_settings`. The average is at most the share of rows with :math:`y_i f(x_i) \le \theta`.
 
     It holds with probability ``1 - delta`` if the rows are independent and identically
-    distributed, and `R_w`, `R_x`, the grid and all that came before (a scaler, say) were fixed
-    without looking at them. Frequencies, their number, `f`, its norm and the margin may depend on
-    the rows in any way: the grid is of :math:`\theta / L`, and only this ratio matters. A limit
-    `R_w` picked among several after the fact costs `n_settings`.
+    distributed, and `R_w`, `R_x`, the grid and everything that came before (such as a scaler) were
+    fixed without looking at them. Frequencies, their number, `f`, its norm and the margin may
+    depend on the rows in any way: the grid is of :math:`\theta / L`, and only this ratio matters.
+    A limit `R_w` picked among several after the fact costs `n_settings`.
 
-    Most often it is vacuous. Below 1 it needs :math:`\sqrt n` greater than :math:`2 c L / \theta`:
-    tens of thousands of rows for a classifier of a few frequencies. To know an error rate, hold
-    rows out and use :func:`bochner.guarantees.certify`; this bound says what the rate depends on.
+    Most often the bound is vacuous. To be below 1 it needs :math:`\sqrt n` greater than
+    :math:`2 c L / \theta`: tens of thousands of rows for a classifier of a few frequencies. To
+    know an error rate, hold rows out and use :func:`bochner.guarantees.certify`; this bound says
+    what the rate depends on.
 
     Parameters
     ----------
     scores : array of shape (n,)
-        :math:`f(x_i)`, the intercept included.
+        Values :math:`f(x_i)`, the intercept included.
     y : array of shape (n,)
-        -1 or +1.
+        Labels, -1 or +1.
     norm : float
-        `B`, in the kernel of mass `mass`; the length of the coefficients for features whose rows
-        have the length ``sqrt(mass)``. Or, smaller, :func:`wave_norm` with ``mass=1``.
+        RKHS norm `B` in the kernel of mass `mass`: the length of the coefficients for features
+        whose rows have the length ``sqrt(mass)``. Alternatively :func:`wave_norm` with ``mass=1``,
+        which is smaller.
     R_w : float
         Largest length that a frequency was allowed to have.
     R_x : float
         Bound on the root mean square distance of a row from a fixed point.
     d : int, optional
-        Number of columns of the rows, for a bound that suits low dimension.
+        Number of columns of the rows, for a bound that is better in low dimension.
     mass : float, default=1
         Total mass of the kernel, its value at equal points.
     intercept : float, default=0
-        The constant in `f`, unless in `norm` already.
+        Constant term of `f`, unless it is included in `norm`.
     delta : float, default=0.05
         Probability that the bound may fail.
     grid : array of shape (g,), optional
-        Values of :math:`\theta / L` to try, in (0, 1]; by default 16 from ``2 / sqrt(n)`` to 1, in
-        proportion. Each gets its part of `delta`.
+        Values of :math:`\theta / L` to try, in (0, 1]; by default 16 values from ``2 / sqrt(n)``
+        to 1, evenly spaced on a log scale. Each gets its part of `delta`.
     radius_from_rows : bool, default=False
-        Whether `R_x` was measured on these rows (about their mean, say). Then the last term is
-        :math:`3 \sqrt{\ln (2 g G / \delta) / (2 n)}`.
+        Whether `R_x` was measured on these rows (about their mean, for example). Then the last
+        term is :math:`3 \sqrt{\ln (2 g G / \delta) / (2 n)}`.
     n_settings : int, default=1
-        How many limits `R_w`, listed beforehand, this one was picked from.
+        Number of limits `R_w`, listed beforehand, from which this one was picked.
 
     Returns
     -------
     Guarantee
-        Of the error rate. Its details are the ``margin`` at which the bound is smallest and what
-        the value is the sum of: the ``margin loss``, the average on the rows of
-        ``1 - y f(x) / margin`` cut to [0, 1]; the ``complexity``, the price for having learned the
-        function, and its kernel, on the same rows; the ``confidence``, the price for `delta` and
-        for the choice of the margin.
+        Bound on the error rate. Its details are the ``margin`` at which the bound is smallest and
+        the terms whose sum is the value: the ``margin loss``, the average on the rows of
+        ``1 - y f(x) / margin`` clipped to [0, 1]; the ``complexity``, the price for having learned
+        the function, and its kernel, on the same rows; and the ``confidence``, the price for
+        `delta` and for the choice of the margin.
 
     Notes
     -----
-    The printed bound is valid for functions of norm 1 only, misses the constants and pays nothing
+    The printed bound is valid for functions of norm 1 only, lacks the constants and pays nothing
     for the choice of :math:`\theta`: see :doc:`/errata`.
 
     Examples
@@ -176,11 +179,11 @@ def margin_bound(
     if len(ratios) == 0 or not ((ratios > 0) & (ratios <= 1)).all():
         raise ValueError(f"grid must have values in (0, 1], got {ratios}.")
     share = delta / (len(ratios) * check_count("n_settings", n_settings, 1))
-    # A complexity that is that of these rows is near its mean with a part of delta.
+    # A complexity measured on these rows is near its mean, at the price of a part of delta.
     factor, parts = (3, 2) if radius_from_rows else (1, 1)
     confidence = factor * np.sqrt(np.log(parts / share) / (2 * n))
     complexities = 2 / ratios * fourier_complexity(n, R_w, R_x, d) / np.sqrt(n)
-    # A function of norm 0 is 0: every row is lost at any margin.
+    # A function of norm 0 is 0: the loss of every row is 1 at any margin.
     margins = labels * f / (largest or 1.0)
     losses = np.array([np.clip(1 - margins / ratio, 0, 1).mean() for ratio in ratios])
     best = int(np.argmin(losses + complexities))

@@ -1,8 +1,8 @@
 """Sharp PAC-Bayes bounds on the alignment loss: the formulas.
 
-:mod:`bochner.guarantees.alignment` says what they bound and when they hold. All take the empirical
-loss of a posterior `Q`, its divergence from the uniform distribution and a number `m` of
-independent pairs. All are clipped at 1.
+See :mod:`bochner.guarantees.alignment` for what they bound and when they hold. All of them take
+the empirical loss of a posterior `Q`, its divergence from the uniform distribution and a number
+`m` of independent pairs, and are clipped at 1.
 """
 
 from __future__ import annotations
@@ -25,30 +25,31 @@ from bochner.guarantees.divergences import inverse_binary_kl
 
 
 def pac_bayes_kl(empirical_loss: ArrayLike, divergence: ArrayLike, m: int, delta: float) -> Any:
-    r"""PAC-Bayes-kl (Seeger, Maurer), the default: global or landmark loss.
+    r"""PAC-Bayes-kl bound (Seeger, Maurer) on the global or landmark loss, the default bound.
 
     .. math:: \mathrm{kl}^{-1} \left( \hat L, \frac{\mathrm{KL} + \ln (2 \sqrt{m} / \delta)}{m}
               \right)
 
-    Holds for all `Q` at once with nothing to fix beforehand. That it holds for the mean over all
-    pairs, with ``m = n // 2``, follows by Jensen's inequality from Hoeffding's argument
+    It holds for all `Q` at once with nothing to fix beforehand. That it holds for the mean over
+    all pairs, with ``m = n // 2``, follows by Jensen's inequality from Hoeffding's argument
     (:func:`effective_pairs`).
 
     Parameters
     ----------
     empirical_loss : float or array
-        :math:`\sum_m Q_m \hat L(w_m)`, in [0, 1].
+        Empirical loss of the posterior, :math:`\sum_m Q_m \hat L(w_m)`, in [0, 1].
     divergence : float or array
-        :func:`kl_to_uniform` of `Q`.
+        Divergence of `Q` from the uniform distribution, see :func:`kl_to_uniform`.
     m : int
-        :func:`effective_pairs` for all pairs, :func:`landmark_pairs` for a landmark.
+        Number of independent pairs: :func:`effective_pairs` for all pairs, :func:`landmark_pairs`
+        for a landmark.
     delta : float
         Probability that the bound may fail.
 
     Returns
     -------
     float or array
-        At most 1.
+        Bound on the loss, at most 1.
 
     Examples
     --------
@@ -63,21 +64,23 @@ def pac_bayes_kl(empirical_loss: ArrayLike, divergence: ArrayLike, m: int, delta
 
 
 def sharp(empirical_loss: ArrayLike, divergence: ArrayLike, m: int, delta: float, t: float) -> Any:
-    r"""Theorems 1 and 3 with the constant of Hoeffding's lemma: global or landmark loss.
+    r"""Theorems 1 and 3 with the constant of Hoeffding's lemma, for the global or landmark loss.
 
     .. math:: \hat L + \frac{1}{t} \left( \mathrm{KL} + \frac{t^2}{8 m}
               + \ln \frac{1}{\delta} \right)
 
-    Holds for all `Q` at once, `t` fixed before seeing the sample; :func:`smallest_over_t` tries
-    several. It need not be the `t` of the posterior. Never smaller than :func:`catoni`.
+    It holds for all `Q` at once if `t` is fixed before seeing the sample; :func:`smallest_over_t`
+    tries several values. `t` need not be that of the posterior. The bound is never smaller than
+    :func:`catoni`.
 
     Parameters
     ----------
     empirical_loss, divergence, m, delta
         As for :func:`pac_bayes_kl`.
     t : float
-        Greater than 0; the best is :math:`\sqrt{8 m (\mathrm{KL} + \ln (1 / \delta))}`, which
-        depends on the sample through KL and so may only be guessed.
+        Free parameter, greater than 0. The best value is
+        :math:`\sqrt{8 m (\mathrm{KL} + \ln (1 / \delta))}`, which depends on the sample through KL
+        and so can only be guessed.
 
     Examples
     --------
@@ -92,14 +95,14 @@ def sharp(empirical_loss: ArrayLike, divergence: ArrayLike, m: int, delta: float
 def catoni(
     empirical_loss: ArrayLike, divergence: ArrayLike, m: int, delta: float, t: float
 ) -> Any:
-    r"""Catoni's bound: global or landmark loss.
+    r"""Catoni's bound on the global or landmark loss.
 
     .. math:: \frac{1 - \exp(-(t \hat L + \mathrm{KL} + \ln (1 / \delta)) / m)}{1 - \exp(-t / m)}
 
-    Holds for all `Q` at once, `t` fixed before seeing the sample; :func:`smallest_over_t` tries
-    several. Linearised it is :func:`sharp`, which is never smaller. At the best `t` it is
-    :func:`pac_bayes_kl` without the term :math:`\ln (2 \sqrt{m})`; but the best `t` depends on the
-    sample, so a part of that gain is paid for the grid.
+    It holds for all `Q` at once if `t` is fixed before seeing the sample; :func:`smallest_over_t`
+    tries several values. Linearised it is :func:`sharp`, which is never smaller. At the best `t`
+    it is :func:`pac_bayes_kl` without the term :math:`\ln (2 \sqrt{m})`; but the best `t` depends
+    on the sample, so a part of that gain is paid for the grid.
 
     Parameters
     ----------
@@ -126,23 +129,24 @@ def smallest_over_t(
     delta: float,
     grid: ArrayLike | None = None,
 ) -> Any:
-    r"""The smallest of a bound over a grid of `t`, at the price of :math:`\ln g` for `g` values.
+    r"""Smallest value of a bound over a grid of `t`, at the price of :math:`\ln g` for `g` values.
 
-    Each value of `t` gets its part of `delta`, ``delta / g``. Holds, like the bound, for all `Q`
-    at once; the grid must be fixed before seeing the sample, but which of its values is best may
-    be found on the sample.
+    Each value of `t` gets its part of `delta`, ``delta / g``. Like the bound, the result holds for
+    all `Q` at once. The grid must be fixed before seeing the sample, but the best of its values
+    may be found on the sample.
 
     Parameters
     ----------
     bound : callable
-        :func:`catoni`, :func:`sharp`, or one of :mod:`bochner.guarantees.letarte_theorems`
-        that takes a `t`.
+        One of :func:`catoni`, :func:`sharp`, or the functions of
+        :mod:`bochner.guarantees.letarte_theorems` that take a `t`.
     empirical_loss, divergence, delta
         As for `bound`.
     size : int
-        The bound's `m` or `n`.
+        Value of the bound's `m` or `n`.
     grid : array of shape (g,), optional
-        By default 16 values from ``2 sqrt(size)`` to ``64 sqrt(size)``, in proportion.
+        Values of `t` to try; by default 16 values from ``2 sqrt(size)`` to ``64 sqrt(size)``,
+        evenly spaced on a log scale.
 
     Examples
     --------

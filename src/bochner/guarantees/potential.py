@@ -1,4 +1,4 @@
-"""Rows until the Fourier potential is that of the population: Bullins et al., Theorem 4.4."""
+"""Convergence of the Fourier potential to that of the population: Bullins et al., Theorem 4.4."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bochner.guarantees.complexity import DIRECTIONS, SLACK, dimension_free_comp
 
 
 def potential_sample_size(eps: float, delta: float, d: int, R_w: float, R_x: float) -> int:
-    r"""Theorem 4.4, corrected: rows until the Fourier potential is that of the population.
+    r"""Theorem 4.4, corrected: rows until the potential is close to that of the population.
 
-    With probability ``1 - delta`` over this many independent rows,
+    With probability ``1 - delta`` over this many independent rows, the Fourier potential satisfies
 
     .. math:: \sup_{|w| \le R_w} \left| \frac{v(w)}{n^2} - v_{\mathrm{ideal}}(w) \right|
               \le \epsilon, \qquad
@@ -27,30 +27,31 @@ def potential_sample_size(eps: float, delta: float, d: int, R_w: float, R_x: flo
               n \ge \frac{1}{\Delta^2} \Bigl( 2 \min(\pi + \rho, 1 + 3 \rho)
               + \sqrt{2 \ln (1 / \delta)} \Bigr)^2 .
 
-    The first is Hoeffding's inequality in 16 directions at the points of a net, and the mean's
-    Lipschitz constant :math:`R_x` between them, for the best :math:`s`; the second is
-    :func:`fourier_complexity` and McDiarmid's inequality, and does not depend on `d`.
+    The first condition comes from Hoeffding's inequality in 16 directions at the points of a net,
+    and the mean's Lipschitz constant :math:`R_x` between them, for the best :math:`s`; the second
+    comes from :func:`fourier_complexity` and McDiarmid's inequality, and does not depend on `d`.
 
-    It is about equal weights. Dual weights that depend on the rows have no ideal potential to be
-    compared with, and the paper's remedy, :math:`\epsilon / C^2`, does not apply to them.
+    The theorem is about equal weights. Dual weights that depend on the rows have no ideal
+    potential to be compared with, and the paper's remedy, :math:`\epsilon / C^2`, does not apply
+    to them.
 
     Parameters
     ----------
     eps : float
         Largest deviation, strictly between 0 and 1.
     delta : float
-        Probability that it may be exceeded.
+        Probability that the deviation may exceed `eps`.
     d : int
         Number of columns of the rows.
     R_w : float
         Largest length of the frequencies looked at.
     R_x : float
-        Largest distance of a row, with certainty, from some fixed point.
+        Largest distance, with certainty, of a row from some fixed point.
 
     Notes
     -----
-    The printed number tends to no rows at all for small `R_w`, where the potential still has to
-    learn how many rows are of either class, and is far larger than needed for large `R_w`: see
+    The printed number tends to zero for small `R_w`, where the potential still has to learn how
+    many rows are of either class, and is far larger than needed for large `R_w`: see
     :doc:`/errata`.
 
     Examples
@@ -67,11 +68,11 @@ def potential_sample_size(eps: float, delta: float, d: int, R_w: float, R_x: flo
 
 
 def potential_deviation(n: int, delta: float, d: int, R_w: float, R_x: float) -> float:
-    r"""The smallest `eps` that :func:`potential_sample_size` grants to `n` rows.
+    r"""Smallest `eps` for which :func:`potential_sample_size` is at most `n` rows.
 
     With probability ``1 - delta``, :math:`|v(w) / n^2 - v_{\mathrm{ideal}}(w)|` is at most this
-    for all :math:`|w| \le R_w`. It is 1, which says nothing, where the rows are too few.
-    Parameters as there.
+    for all :math:`|w| \le R_w`. It is 1, which says nothing, where there are too few rows. The
+    parameters are those of :func:`potential_sample_size`.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def potential_deviation(n: int, delta: float, d: int, R_w: float, R_x: float) ->
     """
     n, d, delta = check_count("n", n, 1), check_count("d", d, 1), check_delta(delta)
     phase = check_length("R_w", R_w) * check_length("R_x", R_x)
-    # The rows needed fall as eps grows: bisect its logarithm, keeping the end that holds.
+    # The number of rows needed falls as eps grows: bisect log(eps), keeping the end that holds.
     low, high = 1e-12, 1.0
     for _ in range(100):
         middle = np.sqrt(low * high)
@@ -96,7 +97,7 @@ def _rows_needed(eps: float, delta: float, d: int, phase: float) -> float:
     # v / n^2 and its ideal are squares of moduli up to 1: they are within eps if the complex
     # means are within `near`, where 1 - (1 - near)^2 = eps.
     near = eps / (1 + np.sqrt(1 - eps))
-    # `rest` of it is for frequencies between the points of the net.
+    # The share `rest` of `near` is for frequencies between the points of the net.
     rest = np.linspace(0.02, 0.6, 30)
     net = np.log(DIRECTIONS / delta) + d * np.log1p(4 * phase / (rest * near))
     by_net = 2 * net / (SLACK * (1 - rest) * near) ** 2

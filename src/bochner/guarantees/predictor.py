@@ -1,9 +1,10 @@
 """Certificates for a classifier, as opposed to the kernel it uses.
 
-Two kinds, with different conditions:
+There are two kinds, with different conditions:
 
-* :func:`certify` and :func:`clopper_pearson` count errors on rows that took no part in anything:
-  any classifier, exact, and nearly always the smaller number. It costs the held-out rows.
+* :func:`certify` and :func:`clopper_pearson` count errors on rows that took no part in anything.
+  They apply to any classifier, are exact, and nearly always give the smaller number. The price is
+  the held-out rows.
 * :func:`linear_pac_bayes` uses the very rows that the linear classifier was fitted on. It costs
   no rows, but the features must have been fixed without them, and it is looser.
 """
@@ -26,15 +27,15 @@ def clopper_pearson(errors: int, n: int, delta: float = 0.05) -> float:
 
     .. math:: \max \{ p : P(\mathrm{Binomial}(n, p) \le \mathrm{errors}) \ge \delta \}
 
-    The quantile :math:`1 - \delta` of the Beta distribution with parameters ``errors + 1`` and
-    ``n - errors`` (Clopper and Pearson 1934). Holds with probability at least ``1 - delta`` over
-    the rows for any predictor whatever that was fixed before seeing them. For the best of `g`
-    predictors tried on the same rows use ``delta / g``.
+    This is the quantile :math:`1 - \delta` of the Beta distribution with parameters
+    ``errors + 1`` and ``n - errors`` (Clopper and Pearson 1934). It holds with probability at
+    least ``1 - delta`` over the rows for any predictor that was fixed before seeing them. For the
+    best of `g` predictors tried on the same rows, use ``delta / g``.
 
     Parameters
     ----------
     errors : int
-        Number of wrong predictions, 0 to `n`.
+        Number of wrong predictions, from 0 to `n`.
     n : int
         Number of independent held-out rows.
     delta : float, default=0.05
@@ -57,12 +58,13 @@ def clopper_pearson(errors: int, n: int, delta: float = 0.05) -> float:
 
 
 def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Guarantee:
-    """Bound the error rate of a fitted classifier, from rows that took no part in fitting it.
+    """Bound the error rate of a fitted classifier from rows that took no part in fitting it.
 
-    The bound of :func:`clopper_pearson`. Holds for any classifier if the rows are independent,
-    from the distribution of interest, and were used for nothing before: neither to fit the model
-    nor its scaler, nor to choose a setting, nor to stop early. Certifying a second model on the
-    same rows is fine if both were fixed before; to report the better one, halve `delta`.
+    The bound is that of :func:`clopper_pearson`. It holds for any classifier if the rows are
+    independent, from the distribution of interest, and were used for nothing before: neither to
+    fit the model or its scaler, nor to choose a setting, nor to stop early. Certifying a second
+    model on the same rows is fine if both were fixed before; to report the better one, halve
+    `delta`.
 
     Parameters
     ----------
@@ -71,15 +73,15 @@ def certify(model: Any, X: Any, y: ArrayLike, delta: float = 0.05) -> Guarantee:
     X : array of shape (n, d)
         Held-out rows.
     y : array of shape (n,)
-        Their labels.
+        Labels of the held-out rows.
     delta : float, default=0.05
         Probability that the bound may fail.
 
     Returns
     -------
     Guarantee
-        Of the error rate; that of the rows is `observed`, the details have the number of
-        ``errors``.
+        Bound on the error rate; the error rate on the rows is `observed`, and the details hold the
+        number of ``errors``.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def linear_pac_bayes(
     *,
     scales: ArrayLike | None = None,
 ) -> Guarantee:
-    r"""PAC-Bayes-kl for a linear classifier, on the rows it was fitted on.
+    r"""PAC-Bayes-kl bound for a linear classifier, from the rows it was fitted on.
 
     The prior over coefficients is :math:`N(0, I)` and the posterior :math:`N(s u, I)`, where
     :math:`u = w / \|w\|` is the direction of the classifier (Langford and Shawe-Taylor 2002).
@@ -134,31 +136,34 @@ def linear_pac_bayes(
               \frac{s^2 / 2 + \ln (2 \sqrt{n} / \delta)}{n} \right).
 
     Wherever the deterministic classifier :math:`\mathrm{sign} \langle w, x \rangle` is wrong, the
-    randomised one is wrong with probability at least 1/2; so twice the bound holds for it.
+    randomised one is wrong with probability at least 1/2; so twice the bound holds for the
+    deterministic classifier.
 
     The bound holds for all posteriors at once. Therefore `coefficients` may be fitted on the same
-    rows in any way, and the best `s` may be sought on them, over any grid, at no price. What must
-    not depend on the rows is the map to `features`: frequencies, bandwidth, scaler. Features
-    learned from the same rows (posteriors, margin features) void it; learn them on other rows.
+    rows in any way, and the best `s` may be sought on them, over any grid, at no price. The map to
+    `features` (frequencies, bandwidth, scaler) must not depend on the rows. Features learned from
+    the same rows (posteriors, margin features) void the bound; learn them on other rows.
 
     Parameters
     ----------
     features : array of shape (n, p)
-        The inputs of the linear classifier. If it has an intercept, append a column of ones.
+        Inputs of the linear classifier. If it has an intercept, append a column of ones.
     labels : array of shape (n,)
-        -1 or +1.
+        Labels, -1 or +1.
     coefficients : array of shape (p,)
-        Of the linear classifier; positive scores predict +1. With an intercept, append it.
+        Coefficients of the linear classifier; positive scores predict +1. If it has an intercept,
+        append it.
     delta : float, default=0.05
         Probability that the bound may fail.
     scales : array, optional
-        Values of `s` to try; by default 64 from 0.1 to ``sqrt(2 n)``, in proportion.
+        Values of `s` to try; by default 64 values from 0.1 to ``sqrt(2 n)``, evenly spaced on a
+        log scale.
 
     Returns
     -------
     Guarantee
-        Of the error rate of the deterministic classifier: twice that of the randomised one,
-        which draws its coefficients anew for every row and which the details have as ``gibbs``.
+        Bound on the error rate of the deterministic classifier: twice the bound for the randomised
+        one, which draws its coefficients anew for every row and is in the details as ``gibbs``.
         The other details are ``empirical gibbs``, the error rate of the randomised classifier on
         the rows; ``scale``, the `s` at which the bound is smallest; and the ``divergence``,
         ``scale ** 2 / 2``.
@@ -193,7 +198,7 @@ def linear_pac_bayes(
     if len(grid) == 0 or not (np.isfinite(grid) & (grid > 0)).all():
         raise ValueError(f"scales must be positive finite numbers, got {grid}.")
     norms = np.linalg.norm(X, axis=1)
-    # A row of zeros is a toss of a coin: margin 0.
+    # A row of zeros has margin 0: its prediction is the toss of a coin.
     margins = y * (X @ (w / length)) / np.where(norms > 0, norms, 1.0)
     risks = np.array([special.ndtr(-s * margins).mean() for s in grid])
     bounds = pac_bayes_kl(risks, grid**2 / 2, n, delta)

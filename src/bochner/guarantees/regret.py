@@ -1,4 +1,4 @@
-r"""How far a margin kernel is from the best one: Theorem 4.1 and Corollary 4.2 of Bullins et al.
+r"""Distance of a margin kernel from the best one: Theorem 4.1, Corollary 4.2 of Bullins et al.
 
 Their method (2018, "Not-So-Random Features") plays a game. With dual weights :math:`\alpha \in K =
 \{0 \le \alpha_i \le C, \langle y, \alpha \rangle = 0\}` and a measure :math:`\lambda` of mass 1
@@ -7,9 +7,10 @@ over frequencies,
 .. math:: F(\alpha, \lambda) = \sum_i \alpha_i - \frac12 \int \lambda(w) v_\alpha(w) \, dw,
           \qquad v_\alpha(w) = \Bigl| \sum_i \alpha_i y_i e^{i \langle w, x_i \rangle} \Bigr|^2 .
 
-How far is the kernel from the one of the largest margin? :func:`regret_bound` says it before the
-rounds are played, :func:`realised_regret_bound` and :func:`duality_gap_estimate` after. The
-constants were derived anew, and are not those in print: each function says what differs.
+:func:`regret_bound` bounds how far the kernel is from the one of the largest margin before the
+rounds are played. After the rounds, :func:`realised_regret_bound` bounds it and
+:func:`duality_gap_estimate` estimates it. The constants were derived anew and are not those in
+print; each function says what differs.
 """
 
 from __future__ import annotations
@@ -29,28 +30,30 @@ from bochner.guarantees.checks import (
 
 
 def gradient_norm_bound(n: int, C: float) -> float:
-    r"""The longest that the gradient of the game in the dual weights can be.
+    r"""Largest possible length of the gradient of the game in the dual weights.
 
     .. math:: \bigl| \nabla_\alpha F(\alpha, \lambda) \bigr| \le (1 + n C) \sqrt n
 
     Its components are :math:`1 - y_i \mathrm{Re}(\bar S(w) e^{i \langle w, x_i \rangle})` with
     :math:`S(w) = \sum_j \alpha_j y_j e^{i \langle w, x_j \rangle}`, a sum of `n` terms that can
     all point the same way: :math:`|S| \le n C`. The paper has :math:`(1 + 2 C) \sqrt n`, where
-    the 2 is due to kernels of mass 2 and a factor `n` is lost. Attained up to the sign of the 1.
+    the 2 is due to kernels of mass 2 and a factor `n` is lost. The bound is attained up to the
+    sign of the 1.
     """
     n, C = check_count("n", n, 1), check_above("C", C, 0)
     return (1 + n * C) * float(np.sqrt(n))
 
 
 def regret_step(n: int, C: float, t: int) -> float:
-    r"""The step size that :func:`regret_bound` is about.
+    r"""Step size that :func:`regret_bound` assumes.
 
     .. math:: \eta_t = \frac{D}{G \sqrt t} = \frac{C}{(1 + n C) \sqrt t}
 
-    The diameter of the feasible weights, :math:`D = C \sqrt n`, over :func:`gradient_norm_bound`
-    times a root: of the round `t`, counted from 1, for steps that shrink; or of the number of
-    rounds, if known beforehand, for a constant step. A guarantee for the worst case and therefore
-    small; longer steps often do better, and :func:`realised_regret_bound` says how well they did.
+    This is the diameter of the feasible weights, :math:`D = C \sqrt n`, over
+    :func:`gradient_norm_bound` times the square root of `t`. For steps that shrink, `t` is the
+    round, counted from 1; for a constant step it is the number of rounds, if known beforehand. The
+    step is made for the worst case and therefore small; longer steps often do better, and
+    :func:`realised_regret_bound` says how well they did.
 
     Examples
     --------
@@ -64,7 +67,7 @@ def regret_step(n: int, C: float, t: int) -> float:
 def regret_bound(
     n: int, C: float, T: int, *, errors: ArrayLike = 0.0, constant_step: bool = False
 ) -> float:
-    r"""Theorem 4.1, corrected: how far the kernel is from the best after `T` rounds.
+    r"""Theorem 4.1, corrected: bound how far the kernel is from the best after `T` rounds.
 
     .. math:: \max_\alpha F(\alpha, \hat\lambda) - \min_\lambda \max_\alpha F(\alpha, \lambda)
               \le \frac{3 n C (1 + n C)}{2 \sqrt T} + \frac{1}{2 T} \sum_t \epsilon_t
@@ -73,7 +76,7 @@ def regret_bound(
     :math:`w_t` and half at :math:`-w_t`, with :math:`v_{\alpha_t}(w_t) \ge \max_w v_{\alpha_t}(w)
     - \epsilon_t`; :math:`\alpha` moved by projected gradient ascent from any feasible start with
     the steps of :func:`regret_step`. For a constant step the 3/2 is 1 (Zinkevich 2003). No
-    probability is involved: it is about these rows.
+    probability is involved: the bound is about these rows.
 
     The left side is never more than :math:`n C`, so the bound says something only for
     :math:`T > (3/2)^2 (1 + n C)^2` rounds. After the rounds :func:`duality_gap_estimate` is
@@ -88,16 +91,16 @@ def regret_bound(
     T : int
         Number of rounds.
     errors : float or array of shape (T,), default=0
-        :math:`\epsilon_t`, by how much the peak may have been missed. They are not known from a
-        search that is not exhaustive.
+        Values of :math:`\epsilon_t`, by how much the peak may have been missed. A search that is
+        not exhaustive does not reveal them.
     constant_step : bool, default=False
         Whether the step was ``regret_step(n, C, T)`` in all rounds.
 
     Notes
     -----
-    The printed last term has the gradient too short by a factor `n`
-    (:func:`gradient_norm_bound`); the tests have a game in which it fails. Nor can the "alternate
-    form" be right: see :doc:`/errata`.
+    In the printed last term the gradient is too short by a factor `n`
+    (:func:`gradient_norm_bound`); the tests contain a game in which it fails. The "alternate form"
+    cannot be right either: see :doc:`/errata`.
 
     Examples
     --------
@@ -117,20 +120,20 @@ def regret_bound(
 def realised_regret_bound(
     steps: ArrayLike, gradient_norms: ArrayLike, *, n: int, C: float, errors: ArrayLike = 0.0
 ) -> float:
-    r""":func:`regret_bound` after the rounds: with the gradients that were met.
+    r""":func:`regret_bound` after the rounds, with the gradients that occurred.
 
     .. math:: \frac1T \left( \frac{n C^2}{2 \eta_T} + \frac12 \sum_t \eta_t |g_t|^2 \right)
               + \frac{1}{2 T} \sum_t \epsilon_t
 
-    bounds the same gap, for any steps that do not grow. It needs no support vector machine to be
+    bounds the same gap, for any steps that do not grow. No support vector machine has to be
     solved; where one is solved, :func:`duality_gap_estimate` is smaller.
 
     Parameters
     ----------
     steps : array of shape (T,)
-        :math:`\eta_t`, positive and not growing.
+        Steps :math:`\eta_t`, positive and not growing.
     gradient_norms : array of shape (T,)
-        :math:`|g_t|`, of the gradient in the dual weights, in the convention of mass 1.
+        Norms :math:`|g_t|` of the gradient in the dual weights, in the convention of mass 1.
     n, C, errors
         As for :func:`regret_bound`.
 
@@ -161,25 +164,24 @@ def _missed(errors: ArrayLike, T: int) -> Float:
 
 
 def duality_gap_estimate(svm_optimum: ArrayLike, alpha_sum: ArrayLike, peak: ArrayLike) -> Any:
-    r"""An *estimate* of how far the kernel is from the one of the largest margin.
+    r"""*Estimate* how far the kernel is from the one of the largest margin.
 
     .. math:: \max_\alpha F(\alpha, \hat\lambda)
               - \Bigl( \sum_i \alpha_i - \tfrac12 \hat v \Bigr)
 
-    With :math:`\hat v = \max_w v_\alpha(w)` it would be a proof: no kernel can have a game value
-    below the bracket, whatever the feasible :math:`\alpha`, however it was found. But the highest
-    peak *found* may be lower than the highest there is, and then the true gap is larger than this
-    number, by half the difference. Of several rounds with one kernel, the smallest counts.
+    With :math:`\hat v = \max_w v_\alpha(w)` this would be a bound: no kernel can have a game value
+    below the bracket, for any feasible :math:`\alpha`, however it was found. But the highest peak
+    *found* may be lower than the highest peak there is, and then the true gap is larger than this
+    number by half the difference. For several rounds with one kernel, use the smallest value.
 
     Parameters
     ----------
     svm_optimum : float or array
-        Largest value of the dual of the support vector machine with the learned kernel, of
-        mass 1.
+        Largest value of the dual of the support vector machine with the learned kernel of mass 1.
     alpha_sum : float or array
-        :math:`\sum_i \alpha_i` of any feasible weights.
+        Sum :math:`\sum_i \alpha_i` of any feasible weights.
     peak : float or array
-        The highest value of :math:`v_\alpha` found, for the same weights.
+        Highest value of :math:`v_\alpha` found for the same weights.
 
     Examples
     --------
@@ -193,20 +195,21 @@ def duality_gap_estimate(svm_optimum: ArrayLike, alpha_sum: ArrayLike, peak: Arr
 
 
 def competitive_ratio(svm_optimum: ArrayLike, gap: ArrayLike) -> Any:
-    r"""Corollary 4.2, corrected: the margin as a share of the largest that any kernel has.
+    r"""Corollary 4.2, corrected: the margin as a share of the largest margin of any kernel.
 
     .. math:: \frac{M}{M^*} = \sqrt{\frac{F^*}{\hat F}} \ge \sqrt{1 - \frac{\mathrm{gap}}{\hat F}},
               \qquad M = \frac{1}{\sqrt{2 \hat F}}
 
-    :math:`M` is the margin where the rows can be separated and no weight is at its limit `C`; it
-    is a soft margin otherwise. In print the gap is not divided by :math:`\hat F`: that is too
-    strong where :math:`F^* < 1/2`, as with a small `C`, and too weak elsewhere. As sure as `gap`
-    is: a bound with :func:`regret_bound`, an estimate with :func:`duality_gap_estimate`.
+    :math:`M` is the margin where the rows can be separated and no weight is at its limit `C`;
+    otherwise it is a soft margin. In print the gap is not divided by :math:`\hat F`: that is too
+    strong where :math:`F^* < 1/2`, as with a small `C`, and too weak elsewhere. The result is as
+    certain as `gap`: a bound with :func:`regret_bound`, an estimate with
+    :func:`duality_gap_estimate`.
 
     Parameters
     ----------
     svm_optimum : float or array
-        :math:`\hat F`, as for :func:`duality_gap_estimate`.
+        Value of :math:`\hat F`, as for :func:`duality_gap_estimate`.
     gap : float or array
         Bound or estimate of :math:`\hat F - F^*`.
 

@@ -1,16 +1,16 @@
-r"""How far features that nest in a kernel are from it: certificates from their residuals.
+r"""Certificates for features that nest in a kernel, from their residuals.
 
-Features :math:`\varphi` *nest* in a kernel `k` when what they leave out,
-:math:`k(x, y) - \varphi(x) \cdot \varphi(y)`, is itself a positive semi-definite kernel. Mercer
-features do, whatever the density they assume, and so do Nystroem's, whose remainder is a Schur
-complement. Then one number per row, the *residual*
+Features :math:`\varphi` *nest* in a kernel `k` when the remainder
+:math:`k(x, y) - \varphi(x) \cdot \varphi(y)` is itself a positive semi-definite kernel. Mercer
+features do, whatever the density they assume, and so do Nystroem features, whose remainder is a
+Schur complement. Then one number per row, the *residual*
 
 .. math:: r(x) = k(x, x) - \|\varphi(x)\|^2 \ge 0 ,
 
-says how good the features are at that row, with nothing known of how the rows were drawn.
-All this is arithmetic in float64 on the features given. float32 features carry a rounding error
-of about 1e-6 in :math:`r`: a residual below that is not certified by them. What there is for
-features that do not nest is in :mod:`bochner.guarantees.kernel_error`.
+says how good the features are at that row, without any knowledge of how the rows were drawn.
+The residuals are computed in float64 from the given features. float32 features carry a rounding
+error of about 1e-6 in :math:`r`: a residual below that is not certified by them. For features that
+do not nest, see :mod:`bochner.guarantees.kernel_error`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _POWER_STEPS = 30
 
 
 def rounding_of(features: NDArray[Any]) -> float:
-    """How far rounding may carry squared lengths of features."""
+    """Largest rounding error allowed in squared lengths of features."""
     return _ROUNDING.get(features.dtype, 1e-6)
 
 
 def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
-    r"""What nested features leave out at each row, :math:`r(x) = k(x, x) - \|\varphi(x)\|^2`.
+    r"""Return what nested features miss at each row, :math:`r(x) = k(x, x) - \|\varphi(x)\|^2`.
 
-    Zero or more, of shape (n,): what rounding made negative is zero.
+    The residuals have shape (n,) and are zero or more: those that rounding made negative are zero.
     For Nystroem features of landmarks `Z` this is the Schur complement
     :math:`k(x, x) - k(x, Z) K_{ZZ}^{-1} k(Z, x)`, or a little more where small eigenvalues of
     :math:`K_{ZZ}` were cut.
@@ -45,10 +45,10 @@ def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
     Parameters
     ----------
     features : array of shape (n, D)
-        Rows of features that nest in the kernel. Nothing here can check that they do, except
-        that no residual is negative.
+        Rows of features that nest in the kernel. The only check made is that no residual is
+        negative.
     diagonal : float or array of shape (n,), default=1.0
-        :math:`k(x, x)`; 1 for translation-invariant kernels.
+        Values :math:`k(x, x)`; 1 for translation-invariant kernels.
 
     Raises
     ------
@@ -85,16 +85,18 @@ def residuals(features: ArrayLike, diagonal: ArrayLike = 1.0) -> Float:
 def pointwise_bound(r_x: ArrayLike, r_y: ArrayLike) -> Float:
     r"""Bound on the error of a kernel value, :math:`\sqrt{r(x) r(y)}` (Cauchy and Schwarz).
 
-    Holds for every pair of points, drawn however, when the features nest in the kernel.
+    It holds for every pair of points, however they were drawn, when the features nest in the
+    kernel.
 
-    Residuals are known to rounding only, about 1e-15 (1e-7 in float32; more for Nystroem features
-    of landmarks that nearly repeat). That matters under the root: where a residual is near zero,
-    add its rounding to it.
+    Residuals are known only up to rounding, about 1e-15 (1e-7 in float32; more for Nystroem
+    features with landmarks that are nearly equal). That matters under the root: where a residual
+    is near zero, add its rounding to it.
 
     Parameters
     ----------
     r_x, r_y : float or array
-        :func:`residuals` of the two points; arrays are broadcast, ``r[:, None], r`` for all pairs.
+        Residuals of the two points, see :func:`residuals`. Arrays are broadcast: use
+        ``r[:, None], r`` for all pairs.
 
     Examples
     --------
@@ -110,13 +112,13 @@ def gram_bound(r: ArrayLike) -> float:
     r"""Bound on the spectral norm of :math:`K - \Phi \Phi^\top` over rows: the sum of residuals.
 
     The remainder is positive semi-definite, so that its largest eigenvalue is at most its trace.
-    It is also the exact trace norm and a bound on the Frobenius norm. Holds for any rows. It is
+    It is also the exact trace norm and a bound on the Frobenius norm. It holds for any rows. It is
     large compared with the true spectral norm when many eigenvalues of the remainder are alike.
 
     Parameters
     ----------
     r : array of shape (n,)
-        :func:`residuals` of the rows.
+        Residuals of the rows, see :func:`residuals`.
 
     Examples
     --------
@@ -132,16 +134,16 @@ def relative_gram_bound(features: ArrayLike, r: ArrayLike) -> float:
 
     .. math:: \frac{\sum_i r(x_i)}{\|\Phi\|_2^2}
 
-    As the features nest, :math:`\|K\|_2 \ge \|\Phi \Phi^\top\|_2 = \|\Phi\|_2^2`. That is found by
-    power iteration, which comes from below and so never makes the bound too small. It costs
-    :math:`O(n D)`. The bound is at most 1, and 0 where no residuals are left.
+    As the features nest, :math:`\|K\|_2 \ge \|\Phi \Phi^\top\|_2 = \|\Phi\|_2^2`. This norm is
+    found by power iteration, which approaches it from below and so never makes the bound too
+    small. It costs :math:`O(n D)`. The bound is at most 1, and 0 where all residuals are zero.
 
     Parameters
     ----------
     features : array of shape (n, D)
-        The features.
+        Features of the rows.
     r : array of shape (n,)
-        Their :func:`residuals`.
+        Residuals of the features, see :func:`residuals`.
 
     Examples
     --------
@@ -170,26 +172,26 @@ def relative_gram_bound(features: ArrayLike, r: ArrayLike) -> float:
 
 
 def residual_bound(r: ArrayLike, delta: float = 0.05, *, limit: float = 1.0) -> float:
-    r"""The bound to report for unseen rows: the smaller of two, each with half of `delta`.
+    r"""Bound to report for unseen rows: the smaller of two bounds, each with half of `delta`.
 
     With probability ``1 - delta`` over the held-out rows, :math:`\mathbb{E}\, r(x)` of a new row
-    is at most this. Then, for two independent new rows, the mean squared error of the kernel is
-    at most its square, as :math:`\mathbb{E}\, r(x) r(y) = (\mathbb{E}\, r)^2`; and the expected
+    is at most this bound. Then, for two independent new rows, the mean squared error of the kernel
+    is at most its square, as :math:`\mathbb{E}\, r(x) r(y) = (\mathbb{E}\, r)^2`; and the expected
     spectral error of a Gram matrix of `n` new rows is at most `n` times it.
 
     It holds if the held-out rows are independent, identically distributed and took no part in
-    fitting the features: nor their bandwidth, nor a scaler, nor in choosing among several maps
-    (for the best of `g` use ``delta / g``). The two are :func:`chernoff_bound` and
+    fitting the features, their bandwidth or a scaler, nor in choosing among several maps (for the
+    best of `g` use ``delta / g``). The two bounds are :func:`chernoff_bound` and
     :func:`empirical_bernstein_bound`.
 
     Parameters
     ----------
     r : array of shape (m,)
-        :func:`residuals` of the held-out rows.
+        Residuals of the held-out rows, see :func:`residuals`.
     delta : float, default=0.05
         Probability that the bound may fail.
     limit : float, default=1.0
-        Largest :math:`k(x, x)`.
+        Largest value of :math:`k(x, x)`.
 
     Examples
     --------
@@ -205,18 +207,18 @@ def residual_bound(r: ArrayLike, delta: float = 0.05, *, limit: float = 1.0) -> 
 
 
 def predicted_residual(eigenvalues: ArrayLike, total: float = 1.0) -> float:
-    r"""The mean residual that the assumed density predicts: the tail of its eigenvalues.
+    r"""Mean residual that the assumed density predicts: the tail of its eigenvalues.
 
     .. math:: 1 - \sum_{i \le D} \lambda_i
 
-    A *prediction*: exact if the rows have the density the eigenvalues belong to, and nothing more.
-    Mukuta and Harada (2016), Theorem 3.1, add the total-variation distance to the true density,
-    which nobody knows. :func:`residual_bound` is the guarantee.
+    This is a *prediction*, exact if the rows have the density that the eigenvalues belong to, and
+    nothing more. Mukuta and Harada (2016), Theorem 3.1, add the total-variation distance to the
+    true density, which is unknown. For a guarantee use :func:`residual_bound`.
 
     Parameters
     ----------
     eigenvalues : array of shape (D,)
-        Those of the features that were kept.
+        Eigenvalues of the features that were kept.
     total : float, default=1.0
         Sum of all eigenvalues, the mean of :math:`k(x, x)`.
 

@@ -1,4 +1,4 @@
-"""What `n` rows are worth: how many independent pairs, and how much variance."""
+"""The worth of `n` rows: number of independent pairs, and variance of the empirical loss."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from bochner.guarantees.checks import check_count
 
 
 def effective_pairs(n: int) -> int:
-    """How many independent pairs all pairs of `n` rows are worth, ``n // 2``.
+    """Number of independent pairs that all pairs of `n` rows are worth, ``n // 2``.
 
-    Hoeffding's argument: the mean over all pairs is the mean, over the orders of the rows, of the
-    mean of ``n // 2`` pairs without a row in common.
+    By Hoeffding's argument, the mean over all pairs is the average, over all orders of the rows,
+    of the mean of ``n // 2`` pairs without a row in common.
 
     Examples
     --------
@@ -21,9 +21,9 @@ def effective_pairs(n: int) -> int:
 
 
 def landmark_pairs(n: int, *, in_sample: bool = True) -> int:
-    """How many independent pairs a landmark makes with `n` rows.
+    """Number of independent pairs that a landmark makes with `n` rows.
 
-    One less than `n` when the landmark is one of them.
+    This is one less than `n` when the landmark is one of the rows.
 
     Examples
     --------
@@ -36,13 +36,13 @@ def landmark_pairs(n: int, *, in_sample: bool = True) -> int:
 
 
 def variance_bound(n: int, *, binary: bool = True) -> float:
-    r"""Largest variance that the empirical loss of one candidate over all pairs can have.
+    r"""Largest possible variance of the empirical loss of one candidate over all pairs.
 
     .. math:: v_n = \frac{n - 1}{2 n (2 n - 3)} \text{ for two classes}, \qquad
               v_n = \frac{1}{2 n} \text{ in general}
 
-    The first is attained. Lemma 6 of the paper has :math:`1 / (4 n)`, which is too small: half of
-    the truth at ``n = 2``.
+    The first bound is attained. Lemma 6 of the paper has :math:`1 / (4 n)`, which is too small:
+    half of the true value at ``n = 2``.
 
     Parameters
     ----------

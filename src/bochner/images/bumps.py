@@ -37,31 +37,32 @@ class Bumps:
         return int(self.mix.shape[0])
 
     def __call__(self, U: Any) -> Any:
-        """The features of the rows of `U`, where they are and in their dtype."""
+        """Return the features of the rows of `U`, on their device and in their dtype."""
         values = gaussian_bumps(U, self.centers, self.gamma)
         mix = convert(self.mix, U)
         return values @ mix.T if mix.ndim == 2 else values * mix
 
 
 def gaussian_bumps(U: Any, centers: Any, gamma: float) -> Any:
-    r"""The values :math:`e^{-\gamma |u_i - w_l|^2}`, of shape (n, m)."""
+    r"""Return the values :math:`e^{-\gamma |u_i - w_l|^2}`, of shape (n, m)."""
     xp = namespace(U)
     centers = convert(centers, U)
     exponents = U @ (2.0 * gamma * centers.T)
     exponents -= gamma * xp.sum(U * U, axis=1)[:, None]
     exponents -= gamma * xp.sum(centers * centers, axis=1)[None, :]
-    # Above zero there is only rounding, which a narrow bump would blow up.
+    # Exponents above zero are rounding errors, which a narrow bump would amplify.
     if xp is np:
         return np.exp(np.minimum(exponents, 0, out=exponents), out=exponents)
     return xp.exp(xp.minimum(exponents, xp.zeros_like(exponents)))
 
 
 def orientation_bumps(n_orientations: int) -> Bumps:
-    r"""The features of directions in the plane that gradient maps are made of.
+    r"""Return the features of directions in the plane that gradient maps are made of.
 
-    With :math:`\sigma^2 = (1 - \cos \tau)^2 + \sin^2 \tau` for the angle :math:`\tau = 2 \pi / n`
-    between neighbours, :math:`\sqrt{\eta}\, e^{-|u - w_l|^2 / \sigma^2}`. The mean square of all
-    of them over the circle, which is 1, is :math:`\eta\, n\, e^{-4 / \sigma^2} I_0(4 / \sigma^2)`.
+    They are :math:`\sqrt{\eta}\, e^{-|u - w_l|^2 / \sigma^2}`, where
+    :math:`\sigma^2 = (1 - \cos \tau)^2 + \sin^2 \tau` for the angle :math:`\tau = 2 \pi / n`
+    between neighbours. The mean over the circle of the sum of their squares,
+    :math:`\eta\, n\, e^{-4 / \sigma^2} I_0(4 / \sigma^2)`, is 1.
 
     Examples
     --------

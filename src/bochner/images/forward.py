@@ -1,4 +1,4 @@
-"""A fitted layer applied to maps: patches, features, pooling, within a given memory."""
+"""Forward pass of a fitted layer: patches, features and pooling, within a given memory."""
 
 from __future__ import annotations
 
@@ -20,31 +20,32 @@ from bochner.images.patches import (
     pooling_matrix,
 )
 
-_BLOCK_BYTES = 2**24  # of a thread on the host; larger blocks leave its cache
+_BLOCK_BYTES = 2**24  # per thread on the host; larger blocks leave its cache
 
 
 @dataclass(frozen=True, eq=False)
 class FittedLayer:
-    """A layer, with the map of its patches."""
+    """A layer with the fitted map of its patches."""
 
     layer: Layer
     center: bool  # whether patch means are subtracted
-    xi: Callable[[Any], Any]  # rows of directions to rows of features
-    n_maps: int  # features of one patch
+    xi: Callable[[Any], Any]  # maps rows of directions to rows of features
+    n_maps: int  # number of features of one patch
     threads: bool = True  # whether several threads may use xi at once
 
     def shape_after(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Height, width and channels of the result for maps of a given shape."""
+        """Return height, width and channels of the output for maps of a given shape."""
         rows, columns, channels = positions(self.layer, shape)
         stride = self.layer.stride
         groups = channels if isinstance(self.layer, GradientLayer) else 1
         return -(-rows // stride), -(-columns // stride), groups * self.n_maps
 
     def __call__(self, maps: Any, memory_budget: int, n_threads: int | None = 1) -> Any:
-        """The output (n, rows, columns, maps) for maps (n, height, width, channels).
+        """Return the output (n, rows, columns, maps) for maps (n, height, width, channels).
 
-        Scratch memory stays below `memory_budget`, or what the patches of one row of one image
-        need. The result does not depend on `n_threads`; None is as many as BLAS may use.
+        Scratch memory stays below `memory_budget`, or below what the patches of one row of one
+        image need, if that is more. The result does not depend on `n_threads`; None means as many
+        as BLAS may use.
         """
         n, _, _, channels = maps.shape
         gradient = isinstance(self.layer, GradientLayer)
@@ -73,7 +74,7 @@ class FittedLayer:
             block = gradients(block) if gradient else block
             for top in range(0, rows, height):
                 bottom = min(top + height, rows)
-                # only some centres look at these rows
+                # only some centres pool these rows
                 seen = np.flatnonzero(down[:, top:bottom].any(axis=1))
                 if len(seen):
                     zeta = self._features(block[:, top : bottom + patch - 1, ...], patch, groups)
@@ -85,7 +86,7 @@ class FittedLayer:
         return out
 
     def _features(self, block: Any, patch: int, groups: int) -> Any:
-        """The features of every patch times its norm."""
+        """Return the features of every patch times its norm."""
         xp = namespace(block)
         patches = extract_patches(block, patch)
         n, rows, columns, d = patches.shape
@@ -103,11 +104,11 @@ class FittedLayer:
 
 
 def patch_side(layer: Layer) -> int:
-    """Side of the layer's patches."""
+    """Return the side of the layer's patches."""
     return 1 if isinstance(layer, GradientLayer) else layer.patch
 
 
 def positions(layer: Layer, shape: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Rows and columns of patches in maps of a given shape, and the channels of the maps."""
+    """Return rows and columns of patches in maps of a given shape, and channels of the maps."""
     side = patch_side(layer)
     return shape[0] - side + 1, shape[1] - side + 1, shape[2]

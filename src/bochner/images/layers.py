@@ -1,4 +1,4 @@
-"""What a layer of a convolutional kernel network is, and networks that have names."""
+"""Layers of a convolutional kernel network, and the named architectures."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ class PatchLayer:
     patch : int
         Side of the square patches.
     maps : int or None
-        Number of features of a patch. None: as many as the transformer given as `approximation`
-        has.
+        Number of features of a patch. None means as many as the transformer given as
+        `approximation` has.
     stride : int
-        Distance of the centres of the pooling.
+        Distance between neighbouring centres of the pooling.
     approximation : None, str, :class:`OptimizedMap` or transformer, default=None
-        How the kernel is approximated, see :class:`ConvolutionalKernelNetwork`. None: as the
-        network says.
+        Approximation of the kernel, see :class:`ConvolutionalKernelNetwork`. None means that of
+        the network.
     quantile : None, float in [0, 1] or "own", default=None
-        :math:`\sigma^2` is this quantile of :math:`|u - u'|^2` over pairs of patches. None: as
-        the network says. ``"own"``: the transformer given as `approximation` keeps its own
-        bandwidth.
+        Quantile of :math:`|u - u'|^2` over pairs of patches that is taken as :math:`\sigma^2`.
+        None means that of the network. With ``"own"`` the transformer given as `approximation`
+        keeps its own bandwidth.
     center : bool or None, default=None
-        Whether the mean of a patch is subtracted first, in every channel on its own. None: in
-        the first layer, if the patch is larger than a pixel.
+        Whether to subtract the mean of a patch first, in every channel separately. None means in
+        the first layer only, if the patch is larger than a pixel.
     width : float or None, default=None
-        The width :math:`\beta` of the pooling weights :math:`e^{-|z - c|^2 / \beta^2}`. None:
+        Width :math:`\beta` of the pooling weights :math:`e^{-|z - c|^2 / \beta^2}`. None means
         the stride.
     radius : int or None, default=None
-        How far, along every axis, a centre looks. None: the stride.
+        Largest distance along every axis from a centre to the positions it pools. None means the
+        stride.
 
     Examples
     --------
@@ -92,19 +93,20 @@ class PatchLayer:
 
 @dataclass(frozen=True)
 class GradientLayer:
-    r"""A layer that compares the gradients of images, by orientation (a gradient map).
+    r"""A layer that compares the gradients of images by their orientation (a gradient map).
 
     With `maps` orientations :math:`w_l` equally spaced on the circle and :math:`\sigma^2 = |w_1
     - w_2|^2`, a gradient of norm `r` and direction `u` has the features :math:`r \sqrt{\eta}
-    e^{-|u - w_l|^2 / \sigma^2}`, where :math:`\eta` makes their mean square over all directions
-    1. Nothing is learned. Every channel of the image has its own features.
+    e^{-|u - w_l|^2 / \sigma^2}`, where :math:`\eta` is such that the mean over all directions of
+    the sum of their squares is 1 for `r` = 1. Nothing is learned. Every channel of the image has
+    its own features.
 
     Parameters
     ----------
     maps : int, default=12
         Number of orientations, at least 3.
     stride : int, default=2
-        Distance of the centres of the pooling.
+        Distance between neighbouring centres of the pooling.
     width : float or None, default=None
         See :class:`PatchLayer`.
     radius : int or None, default=None
@@ -131,7 +133,7 @@ class GradientLayer:
 
 
 def check_approximation(approximation: Any) -> None:
-    """An error unless `approximation` is one of the names, an OptimizedMap or a transformer."""
+    """Raise an error unless `approximation` is a known name, an OptimizedMap or a transformer."""
     if isinstance(approximation, str):
         known = approximation in APPROXIMATIONS
     elif isinstance(approximation, type):
@@ -148,7 +150,7 @@ def check_approximation(approximation: Any) -> None:
 
 
 def check_quantile(quantile: Any) -> None:
-    """An error unless `quantile` is None or a number from 0 to 1."""
+    """Raise an error unless `quantile` is None or a number from 0 to 1."""
     if quantile is not None and (not isinstance(quantile, Real) or not 0 <= float(quantile) <= 1):
         raise ValueError(f"quantile={quantile!r} must be a number from 0 to 1.")
 
@@ -165,8 +167,8 @@ def _check_width(value: Any) -> None:
 
 Layer = PatchLayer | GradientLayer
 
-# The networks that the literature's numbers come from, as far as they are known: the last
-# strides of the MNIST ones are ours.
+# The networks behind the published results, as far as they are known: the last strides of the
+# MNIST ones are ours.
 ARCHITECTURES: dict[str, tuple[Layer, ...]] = {
     "mnist-gm": (GradientLayer(12, 2), PatchLayer(3, 400, 3)),
     "mnist-pm": (PatchLayer(5, 50, 2), PatchLayer(2, 200, 3)),
@@ -177,7 +179,7 @@ ARCHITECTURES: dict[str, tuple[Layer, ...]] = {
 
 
 def resolve_layers(layers: str | Sequence[Layer]) -> tuple[Layer, ...]:
-    """Layers by the name of their architecture, or as they are given.
+    """Return the layers of a named architecture, or the given layers after checking them.
 
     Examples
     --------

@@ -54,9 +54,9 @@ from bochner.images.shapes import (
 
 
 class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
-    r"""Unsupervised image features: kernels between patches, layer by layer.
+    r"""Unsupervised image features from kernels between patches, layer by layer.
 
-    A layer takes every patch `p` of its input, of norm `r` and direction `u`, to :math:`\zeta =
+    A layer maps every patch `p` of its input, of norm `r` and direction `u`, to :math:`\zeta =
     r\, \xi(u)`, where :math:`\xi(u) \cdot \xi(u') \approx e^{-|u - u'|^2 / (2 \sigma^2)}`, and
     pools these features with Gaussian weights around the centres `c` of a grid,
 
@@ -64,14 +64,14 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
 
     The inner product of two outputs approximates the convolutional kernel of two images, a sum
     over all pairs of their patches weighted by how near they are (the CKN of Mairal et al.). The
-    output is the input of the next layer; that of the last one, flattened, is the result, for a
-    linear model.
+    output of a layer is the input of the next one; the flattened output of the last layer is the
+    result, meant for a linear model.
 
     Parameters
     ----------
     layers : str or list of layers, default="mnist-pm"
-        :class:`~bochner.images.layers.PatchLayer` objects, the first of which may be a
-        :class:`~bochner.images.layers.GradientLayer`, or the name of an architecture:
+        A list of :class:`~bochner.images.layers.PatchLayer` objects, the first of which may be a
+        :class:`~bochner.images.layers.GradientLayer` instead, or the name of an architecture:
 
         ==============  ===============================================================
         name            layers: patch / maps / stride
@@ -83,85 +83,88 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         ``cifar-pm``    2 x 2 / 100 / 2, then 2 x 2 / 800 / 4
         ==============  ===============================================================
     image_shape : tuple (height, width) or (height, width, channels) or None, default=None
-        What the rows of a flattened `X` are. One of the numbers may be -1. Images that come with
-        their shape do not need it.
+        Shape of an image when `X` is flattened, one image per row. One of the numbers may be -1.
+        Not needed for images that come with their shape.
     approximation : str, OptimizedMap or transformer, default="mercer"
-        How layers that do not say it themselves approximate their kernel:
+        Approximation of the patch kernel, for layers that do not set their own:
 
         - ``"mercer"``: :class:`MercerFeatures`, eigenfunctions under the density of the patches;
-        - ``"fourier"``: :class:`FourierFeatures`, random; `maps` must be even;
+        - ``"fourier"``: :class:`FourierFeatures`, random features; `maps` must be even;
         - ``"nystroem"``: :class:`NystroemFeatures`, from landmark patches, without the
           directions that the precision of the images does not resolve;
-        - ``"optimized"``: the original map, centres and weights found by L-BFGS; slow to fit. An
-          :class:`~bochner.images.optimized.OptimizedMap` says how long;
+        - ``"optimized"``: the original map, with centres and weights found by L-BFGS; slow to
+          fit. An :class:`~bochner.images.optimized.OptimizedMap` sets the number of pairs and
+          iterations;
         - a transformer: cloned, and given the layer's `maps` as ``n_components`` and
           :math:`1 / (2 \sigma^2)` as ``gamma`` where it has such parameters.
     quantile : float, default=0.1
-        For layers that do not say it themselves: :math:`\sigma^2` is this quantile of
-        :math:`|u - u'|^2` over pairs of patches.
+        Quantile of :math:`|u - u'|^2` over pairs of patches that is taken as :math:`\sigma^2`,
+        for layers that do not set their own.
     n_patches : int, default=300000
-        Patches that a layer is fitted to, drawn from those that are not zero: as many of
-        every image. Fewer where they would take more than a quarter of `memory_budget`.
+        Number of patches that a layer is fitted to, drawn from those that are not zero, equally
+        many from every image. Fewer are drawn where they would take more than a quarter of
+        `memory_budget`.
     max_images : int or None, default=10000
-        Images that patches are drawn from, and that centre and scale are estimated on; of more,
-        a random sample. None is all.
+        Number of images that patches are drawn from, and that the mean and scale are estimated
+        on. If there are more, a random sample is used. None means all images.
     standardize : bool, default=True
-        Subtract the mean of every feature and divide all of them by one number, the root mean
-        square of the norm.
+        Whether to subtract the mean of every feature and divide all of them by one number, the
+        root mean square of the norm.
     n_jobs : int, default=None
-        CPU threads. None: as many as BLAS may use; -1: all. A transformer that is not ours is
-        called from one thread.
+        Number of CPU threads. None means as many as BLAS may use, -1 means all. Transformers other
+        than the three classes named above are called from one thread.
     memory_budget : int, default=2**30
-        Bytes for everything but images and result, whatever their number. What one row of
-        patches of one image needs is needed in any case.
+        Memory in bytes for everything except the images and the result, whatever the number of
+        images. The memory for one row of patches of one image is needed in any case.
     random_state : int, RandomState instance or None, default=None
-        Draws images and patches, and is the randomness of the approximations.
+        Controls the drawing of images and patches, and the randomness of the approximations.
 
     Attributes
     ----------
     layers_ : list of FittedLayer
-        The layers; call one with maps and a memory budget for its output.
+        Fitted layers; call one with maps and a memory budget for its output.
     approximations_ : list
-        What was fitted for every layer: a transformer, or the bumps of an optimised or a gradient
-        layer.
+        Fitted approximation of every layer: a transformer, or the bumps of an optimised or a
+        gradient layer.
     gammas_ : list of float or None
-        :math:`1 / (2 \sigma^2)` of every layer; None where the transformer keeps its own.
+        Value of :math:`1 / (2 \sigma^2)` for every layer; None where the transformer keeps its
+        own.
     shapes_ : list of tuples
         Height, width and channels of the images and of the output of every layer.
     mean_ : ndarray of shape (n_features_out,) or None
-        The mean that is subtracted, None without `standardize`.
+        Mean that is subtracted from the features, None without `standardize`.
     scale_ : float
-        What the features are divided by, 1 without `standardize`.
+        Number that the features are divided by, 1 without `standardize`.
     n_features_in_ : int
-        Numbers in an image.
+        Number of values in an image.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, when `X` is a table whose columns have names that are strings.
 
     See Also
     --------
-    MercerFeatures : The map of the patches by default.
-    sklearn.feature_extraction.image.PatchExtractor : Patches alone.
+    MercerFeatures : Default feature map of the patches.
+    sklearn.feature_extraction.image.PatchExtractor : Extraction of patches only.
 
     Notes
     -----
     Patches of norm below 1e-6, and those that only rounding keeps from being constant where the
     patch mean is subtracted, contribute exactly 0. So a constant image has the features of an
     empty one (0 without `standardize`) if the first layer subtracts means or takes gradients.
-    To fit a layer there must be patches with different directions, otherwise it is an error.
+    Fitting a layer needs patches with different directions; otherwise an error is raised.
 
-    Images may be of any real dtype: uint8, other integers of at most 16 bits, float16 and float32
-    are computed in float32, all else in float64. They are converted a few at a time. Multiplying
+    Images may have any real dtype: uint8, other integers of at most 16 bits, float16 and float32
+    are computed in float32, all others in float64. They are converted a few at a time. Multiplying
     all images by a number multiplies the features before `standardize` by it. Images on a device
     (PyTorch, CuPy) are transformed there.
 
     The kernel of positions in equation 17 of Mukuta and Harada, :math:`e^{-|z - z'|^2 / (2
     \beta^2)}`, is proportional to the sum over a fine grid of centres of :math:`e^{-|z - c|^2 /
-    \beta^2}\, e^{-|z' - c|^2 / \beta^2}`. With the default stride, width and radius it is a coarse
-    version of that; the result stands exactly for the sum over the centres that there are.
+    \beta^2}\, e^{-|z' - c|^2 / \beta^2}`. With the default stride, width and radius the grid is
+    coarse; the result is exact for the sum over the centres of that grid.
 
-    The named architectures are those that published numbers were made with, as far as is known:
-    the last strides of the MNIST ones are ours, and which of them are the settings 1, 2 and 3 of
-    Mukuta and Harada is not known.
+    The named architectures are those of the published results, as far as is known: the last
+    strides of the MNIST ones are ours, and it is not known which of them are the settings 1, 2 and
+    3 of Mukuta and Harada.
 
     Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of
     every layer.
@@ -249,7 +252,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         Parameters
         ----------
         X : array of shape (n, height, width), (n, height, width, channels) or (n, n_features)
-            Images, or their rows with `image_shape`. NumPy, or an array on a device.
+            Images, or flattened images with `image_shape`. A NumPy array, or one on a device.
         y : ignored
             Present by convention.
 
@@ -285,12 +288,12 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         Parameters
         ----------
         X : array of shape (n, height, width), (n, height, width, channels) or (n, n_features)
-            Images like those of `fit`.
+            Images of the same shape as in `fit`.
 
         Returns
         -------
         array of shape (n, n_features_out)
-            Where `X` is; float32 or float64, see the notes.
+            Features, on the device of `X`, in float32 or float64 (see the notes).
         """
         check_is_fitted(self)
         X, _ = self._validate_images(X, reset=False)
@@ -309,7 +312,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         return math.prod(self.shapes_[-1])
 
     def _validate_images(self, X: Any, *, reset: bool) -> tuple[Any, tuple[int, int, int]]:
-        """`X` as it is, flat or not, and the shape of an image; sets what `fit` learns of it."""
+        """Return `X`, flat or not, and the shape of an image; set what `fit` learns from it."""
         if is_dask(X):
             raise ValueError(
                 "X is a dask collection: images must be an array in memory, on disk "
@@ -335,7 +338,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
                 )
             if reset:
                 self.n_features_in_ = math.prod(shape)
-                if hasattr(self, "feature_names_in_"):  # of an earlier fit, to a table
+                if hasattr(self, "feature_names_in_"):  # from an earlier fit to a table
                     del self.feature_names_in_
         check_values(X, shape, self.memory_budget)
         return X, shape
@@ -348,7 +351,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
     def _batches(
         self, X: Any, chosen: NDArray[np.intp] | None, depth: int
     ) -> Iterator[tuple[slice, Any]]:
-        """The output of the first `depth` layers, a few images at a time."""
+        """Yield the output of the first `depth` layers, a few images at a time."""
         n = int(X.shape[0]) if chosen is None else len(chosen)
         shapes = self.shapes_[: depth + 1]
         # images, an output and the one before it, a copy of either
@@ -412,7 +415,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
         center: bool,
         random_state: RandomState,
     ) -> NDArray[Any]:
-        """Directions of patches that are not zero, as many of every image, on the host."""
+        """Draw directions of nonzero patches, the same number from every image, on the host."""
         rows, columns, channels = positions(layer, self.shapes_[depth])
         per_image, d = rows * columns, layer.patch**2 * channels
         most = max(2, min(self.n_patches, self.memory_budget // (4 * 8 * d)))
@@ -436,7 +439,7 @@ class ConvolutionalKernelNetwork(CallbackSupportMixin, FeatureMap):
     def _center_and_scale(
         self, X: Any, chosen: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64] | None, float]:
-        """The mean of the features, and the root mean square of their distance to it."""
+        """Return the mean of the features and the root mean square of their distance to it."""
         if not self.standardize:
             return None, 1.0
         total, squares = np.zeros(self._n_features_out), 0.0

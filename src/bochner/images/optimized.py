@@ -33,14 +33,14 @@ _KMEANS_ROWS = 20_000
 
 @dataclass(frozen=True)
 class OptimizedMap:
-    """How the original map is fitted.
+    """Settings for fitting the original map.
 
     Parameters
     ----------
     n_pairs : int, default=100000
-        Pairs of patches on which the kernel is compared. The papers use 300000.
+        Number of pairs of patches on which the kernel is compared. The papers use 300000.
     max_iter : int, default=100
-        Iterations of L-BFGS-B.
+        Maximum number of iterations of L-BFGS-B.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class OptimizedMap:
 def random_pairs(
     n: int, count: int, random_state: RandomState
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs of different numbers below `n`."""
+    """Draw pairs of different integers below `n`."""
     first = random_state.randint(n, size=count)
     return first, (first + random_state.randint(1, n, size=count)) % n
 
@@ -75,7 +75,7 @@ def pair_loss(
     gamma: float,
     n_threads: int = 1,
 ) -> tuple[float, Float, Float]:
-    r"""The squared error of the map on pairs of rows, and its gradient.
+    r"""Mean squared error of the map on pairs of rows, and its gradient.
 
     .. math::
 
@@ -84,9 +84,9 @@ def pair_loss(
 
     with :math:`\gamma = 1 / (2 \sigma^2)`. A product of bumps depends on a pair through
     :math:`u + u'` (`sums`) and :math:`|u|^2 + |u'|^2` (`squares`) only, so that one matrix
-    product serves both rows. The gradient is that by the centres :math:`w_l`, of shape (m, d), and
-    by the weights :math:`\eta_l`, both on the host. It is computed where the pairs are, and does
-    not depend on `n_threads`.
+    product serves both rows. The gradient is taken with respect to the centres :math:`w_l`, of
+    shape (m, d), and the weights :math:`\eta_l`; both parts are returned on the host. It is
+    computed where the pairs are, and does not depend on `n_threads`.
 
     Examples
     --------
@@ -131,10 +131,11 @@ def fit_optimized(
 ) -> Bumps:
     r"""Fit the original map to random pairs of rows.
 
-    The features are :math:`\sqrt{\eta_l}\, e^{-|u - w_l|^2 / \sigma^2}` with :math:`\eta \ge 0`,
-    from centres of k-means and one weight for all, improved by L-BFGS-B until it stops or
-    `settings` says so. A local minimum of :func:`pair_loss`, not the best one. There must be at
-    least `n_maps` rows and two. The loss is computed where the array `like` is, by default here.
+    The features are :math:`\sqrt{\eta_l}\, e^{-|u - w_l|^2 / \sigma^2}` with :math:`\eta \ge 0`.
+    The optimisation starts from k-means centres and one weight for all, and runs L-BFGS-B until it
+    stops or reaches the limit in `settings`. The result is a local minimum of :func:`pair_loss`,
+    not necessarily the best one. There must be at least `n_maps` rows, and at least two. The loss
+    is computed where the array `like` is, by default on the host.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def fit_optimized(
             convert(p, like, wide_dtype(like)) for p in (sums, squares, kernel)
         )
     chosen = random_state.permutation(n)[: max(_KMEANS_ROWS, n_maps)]
-    # this few rows are clustered faster than threads are woken
+    # so few rows are clustered in less time than it takes to wake threads
     with threadpool_limits(limits=1):
         from sklearn.cluster import MiniBatchKMeans  # late: `import bochner` is light
 
@@ -181,7 +182,7 @@ def fit_optimized(
 
     # SciPy's BLAS and NumPy's would wait for each other's threads.
     with single_threaded_blas:
-        # one weight for all: the least-squares one, from the parabola through 0 and 1
+        # the least-squares common weight, from the parabola through 0 and 1
         at_zero, _, slope = loss_of(start, np.zeros(n_maps))
         at_one, _, _ = loss_of(start, np.ones(n_maps))
         curvature = at_one - at_zero - slope.sum()

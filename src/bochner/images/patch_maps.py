@@ -1,4 +1,4 @@
-"""The feature map of a layer's patches: its bandwidth, and how it is fitted."""
+"""The feature map of a layer's patches: its bandwidth and its fitting."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _BATCH_BYTES = 2**20
 class PatchMap:
     """A fitted map of the directions of patches."""
 
-    estimator: Any  # what was fitted: a transformer, or the bumps themselves
-    bumps: Bumps | None  # the map, where it is made of bumps
+    estimator: Any  # the fitted object: a transformer, or the bumps themselves
+    bumps: Bumps | None  # the map, if it is made of bumps
     n_maps: int  # number of features
 
     @property
@@ -38,7 +38,7 @@ class PatchMap:
         return self.bumps is not None or isinstance(self.estimator, OURS)
 
     def __call__(self, U: Any) -> Any:
-        """The features of the rows of `U`, where they are and in their dtype."""
+        """Return the features of the rows of `U`, on their device and in their dtype."""
         if self.bumps is not None:
             return self.bumps(U)
         if is_host(U) or isinstance(self.estimator, OURS):
@@ -49,8 +49,8 @@ class PatchMap:
 def squared_scale(U: Any, quantile: float, random_state: RandomState) -> float:
     r"""A quantile of :math:`|u_i - u_j|^2` over 100000 random pairs of different rows.
 
-    Where that is zero because rows are repeated, the quantile of the distances that are not zero
-    (to the precision of the dtype); zero if all are.
+    Where it is zero because rows are repeated, the quantile of the distances that are not zero (to
+    the precision of the dtype) is returned instead, or zero if all of them are zero.
 
     Examples
     --------
@@ -85,9 +85,10 @@ def fit_patch_map(
 ) -> PatchMap:
     """Fit an approximation of ``exp(-gamma |u - u'|^2)`` to directions of patches.
 
-    A transformer is cloned, and given `n_maps` as its ``n_components``, `gamma`, and a seed for a
-    ``random_state`` of None, where it has such parameters; None leaves them to the transformer.
-    Directions are on the host; an optimisation runs where the array `like` is.
+    A transformer is cloned and given `n_maps` as its ``n_components``, `gamma`, and a seed if its
+    ``random_state`` is None, where it has such parameters; an `n_maps` or `gamma` of None leaves
+    the value to the transformer. Directions are on the host; an optimisation runs where the array
+    `like` is.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def fit_patch_map(
         **{name: value for name, value in given.items() if name in known and value is not None}
     )
     with warnings.catch_warnings():
-        # The architecture fixes width and bandwidth; captured_mass_ tells what is missed.
+        # The architecture fixes width and bandwidth; captured_mass_ shows how much is missed.
         warnings.simplefilter("ignore", MercerWarning)
         warnings.simplefilter("ignore", NystroemWarning)
         estimator.fit(U)

@@ -1,7 +1,7 @@
-"""Patches of images: cut out, normalised, drawn, pooled; and the gradient of an image.
+"""Extraction, normalisation, sampling and pooling of image patches, and image gradients.
 
-Images and the maps made of them have the shape (n, height, width, channels). Everything works on
-NumPy arrays and on arrays of any array-API library, where they are.
+Images and the maps made from them have the shape (n, height, width, channels). All functions work
+on NumPy arrays and on arrays of any array-API library, on the device of the arrays.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ SMALLEST_NORM = 1e-6  # patches below it, or below it relative to what was subtr
 
 
 def extract_patches(maps: Any, patch: int) -> Any:
-    """All `patch` x `patch` patches inside maps of shape (n, height, width, channels), unpadded.
+    """Return all `patch` x `patch` patches of maps (n, height, width, channels), unpadded.
 
     Their shape is (n, height - patch + 1, width - patch + 1, patch * patch * channels): row by row
-    of the patch, the channels of a pixel side by side.
+    of the patch, with the channels of a pixel side by side.
 
     Examples
     --------
@@ -39,11 +39,11 @@ def extract_patches(maps: Any, patch: int) -> Any:
 
 
 def normalize_patches(patches: Any, channels: int, *, center: bool) -> tuple[Any, Any]:
-    r"""Directions :math:`u = p / |p|` and norms :math:`r = |p|` of patches, one per row.
+    r"""Return directions :math:`u = p / |p|` and norms :math:`r = |p|` of patches, one per row.
 
-    With `center` the mean of the patch is subtracted first, in every channel on its own. Both are
-    exactly 0 where the norm is below 1e-6, or below 1e-6 of the norm before the mean was
-    subtracted: that is rounding, not a pattern.
+    With `center` the mean of the patch is subtracted first, in every channel separately. Direction
+    and norm are exactly 0 where the norm is below 1e-6, or below 1e-6 of the norm before the mean
+    was subtracted: such a patch is rounding, not a pattern.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def normalize_patches(patches: Any, channels: int, *, center: bool) -> tuple[Any
 def draw_directions(
     maps: Any, patch: int, center: bool, keys: NDArray[np.float64], quota: int
 ) -> NDArray[Any]:
-    """Directions of the patches of smallest key in every image, among those that are not zero."""
+    """Return directions of the `quota` nonzero patches of smallest key in every image."""
     xp = namespace(maps)
     patches = extract_patches(maps, patch)
     n, rows, columns, d = patches.shape
@@ -92,7 +92,7 @@ def draw_directions(
 def pooling_matrix(
     size: int, stride: int, width: float | None = None, radius: int | None = None
 ) -> NDArray[np.float64]:
-    r"""Gaussian pooling along one axis, as a matrix.
+    r"""Return the matrix of Gaussian pooling along one axis.
 
     .. math:: A_{cz} = e^{-(z - c)^2 / \beta^2} \text{ where } |z - c| \le \text{radius}, \text{
               otherwise } 0,
@@ -122,7 +122,7 @@ def pooling_matrix(
 
 
 def pool(maps: Any, down: NDArray[np.float64], across: NDArray[np.float64]) -> Any:
-    """Pooling by given matrices, one for every axis of the image."""
+    """Pool maps by given matrices, one for each axis of the image."""
     xp = namespace(maps)
     n, rows, _, channels = maps.shape
     pooled = xp.matmul(convert(across, maps), maps)
@@ -132,9 +132,9 @@ def pool(maps: Any, down: NDArray[np.float64], across: NDArray[np.float64]) -> A
 
 
 def gradients(images: Any) -> Any:
-    """The gradient of every channel: central differences, one-sided at the border.
+    """Return the gradient of every channel: central differences, one-sided at the border.
 
-    For every channel of images of at least 2 x 2 pixels the slope down and the slope across.
+    Every channel has a slope down and a slope across. Images need at least 2 x 2 pixels.
 
     Examples
     --------

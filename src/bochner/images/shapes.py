@@ -1,4 +1,4 @@
-"""The shape of images: as they are given, as layers need it, and as maps of four dimensions."""
+"""Shapes of images: as given, as needed by the layers, and as four-dimensional maps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Shape = tuple[int, int, int]  # height, width, channels
 
 
 def shape_of_rows(image_shape: Sequence[int] | None, n_features: int) -> Shape:
-    """The shape of images that come as rows of so many numbers.
+    """Return the shape of images that are given as rows of `n_features` numbers.
 
     >>> shape_of_rows((8, -1), 64)
     (8, 8, 1)
@@ -47,7 +47,7 @@ def shape_of_rows(image_shape: Sequence[int] | None, n_features: int) -> Shape:
 
 
 def shape_of_images(image_shape: Sequence[int] | None, shape: tuple[int, ...]) -> Shape:
-    """The shape of images in an array of three or four dimensions, which must be the one given."""
+    """Return the shape of images in an array of three or four dimensions, checked if given."""
     actual = with_channels(shape)
     if image_shape is not None:
         given = _given(image_shape)
@@ -70,18 +70,18 @@ def _given(image_shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def with_channels(shape: tuple[int, ...]) -> Shape:
-    """Height, width and channels of an array of images."""
+    """Return height, width and channels of an array of images."""
     return int(shape[1]), int(shape[2]), int(shape[3]) if len(shape) == 4 else 1
 
 
 def as_maps(images: Any, shape: Shape) -> Any:
-    """Images in four dimensions and a floating dtype."""
+    """Return images as a four-dimensional array of floating dtype."""
     maps = as_float(images, images=True)
     return namespace(maps).reshape(maps, (maps.shape[0], *shape))
 
 
 def check_values(X: Any, shape: Shape, memory_budget: int) -> None:
-    """Real and finite numbers, looked at a few images at a time."""
+    """Check that the values are real and finite, a few images at a time."""
     if X.shape[0] == 0 or 0 in shape:
         raise ValueError(f"X has shape {tuple(X.shape)}: at least one image is required.")
     if not is_real(X):
@@ -92,7 +92,7 @@ def check_values(X: Any, shape: Shape, memory_budget: int) -> None:
 
 
 def check_fits(layers: Sequence[Layer], shape: Shape) -> None:
-    """An error where a patch is larger than what it is cut from."""
+    """Raise an error where a patch is larger than the map it is cut from."""
     height, width, _ = shape
     for index, layer in enumerate(layers):
         least = 2 if isinstance(layer, GradientLayer) else layer.patch

@@ -1,4 +1,4 @@
-"""A convolutional kernel network of one layer, made for a given number of columns."""
+"""A convolutional kernel network of one layer with a given number of columns."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from bochner.images.layers import PatchLayer
 from bochner.images.network import ConvolutionalKernelNetwork
 
 FEWEST_MAPS = 4
-N_PATCHES = 100_000  # that the density of patches is fitted to
-MAX_IMAGES = 2000  # that they are drawn from, and that centre and scale are estimated on
+N_PATCHES = 100_000  # patches that the density is fitted to
+MAX_IMAGES = 2000  # images they are drawn from, and that mean and scale are estimated on
 _LARGE_PATCHES_FROM = 20  # the shorter side of an image, in pixels
 _FINE_GRID_ABOVE = 12  # the longer side
 
 
 def one_layer(n_components: int, image_shape: Sequence[int]) -> PatchLayer:
-    """The layer that has a given number of columns on images of a given shape.
+    """Return the layer with a given number of columns on images of a given shape.
 
     Patches are 3 x 3, or 5 x 5 where both sides have at least 20 pixels. They are pooled over a
-    grid of 2 along the longer side, or 4 where it has more than 12 pixels. The columns are
-    shared by the positions of the grid: a multiple of their number, at least 4 for each. A
-    ValueError where the number of columns or the images do not allow it.
+    grid of 2 positions along the longer side, or 4 where it has more than 12 pixels. The columns
+    are shared by the positions of the grid: their number must be a multiple of the number of
+    positions, with at least 4 columns for each. A ValueError is raised where the number of columns
+    or the images do not allow this.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def make_network(
     quantile: float = 0.1,
     **parameters: Any,
 ) -> ConvolutionalKernelNetwork:
-    """An unfitted network of :func:`one_layer`, for flat rows.
+    """Return an unfitted network made of :func:`one_layer`, for flattened images.
 
     Examples
     --------

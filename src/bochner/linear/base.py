@@ -1,4 +1,4 @@
-"""What the heads share: checks, the path of penalties, and linear decisions."""
+"""Base classes of the heads: checks, the path of penalties, and linear decisions."""
 
 from __future__ import annotations
 
@@ -34,52 +34,54 @@ from bochner.linear.splits import hold_out
 
 Columns = NDArray[np.float64]
 
-_CHOICE_ROWS = 20_000  # of a dask array, on which C="auto" is chosen
+_CHOICE_ROWS = 20_000  # rows of a dask array on which C="auto" is chosen
 
 
 class LinearHead(BaseEstimator):
-    """What the heads share.
+    """Base class of the heads.
 
-    Features are dense, float32 or float64, in NumPy, on a device, where they stay, or in a dask
-    array, of which a block is held at a time.
+    Features are dense, in float32 or float64: NumPy arrays, arrays on a device, where they stay,
+    or dask arrays, of which one block is held at a time.
     """
 
-    squares: ClassVar[bool] = False  # whether decisions are of least squares
+    squares: ClassVar[bool] = False  # whether decisions come from least squares
     C: float | Literal["auto"]
     validation_fraction: float
     random_state: int | None
 
     @staticmethod
     def default_Cs(n_rows: int) -> tuple[float, ...]:
-        """Penalties to choose from for this many rows, from the strongest to the weakest.
+        """Return the penalties to choose from for `n_rows` rows, strongest first.
 
-        A choice among them is a position: the penalty there for as many rows as are fitted.
+        A choice among them is a position in this list: the penalty that is used is the one at that
+        position for the number of rows that are fitted.
         """
         raise NotImplementedError
 
     def _columns(self, y: Any) -> Columns:
-        """Targets as columns to be fitted; sets `classes_` of classifiers."""
+        """Return the targets as columns to be fitted; sets `classes_` of classifiers."""
         raise NotImplementedError
 
     def _solutions(
         self, features: Any, columns: Columns, weights: Any, Cs: Sequence[float]
     ) -> Iterator[tuple[Any, Any]]:
-        """Coefficients of shape (D, k) and intercepts of shape (k,), for each penalty."""
+        """Yield coefficients of shape (D, k) and intercepts of shape (k,) for each penalty."""
         raise NotImplementedError
 
     def _solve_blocks(
         self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns
     ) -> tuple[Any, Any]:
-        """Coefficients and intercepts as above for the penalty ``C_``, in passes over blocks."""
+        """Return the same for the penalty ``C_`` alone, in passes over blocks."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit with the penalty `C`, which ``"auto"`` chooses on held-out rows first.
+        """Fit with the penalty `C`; ``"auto"`` first chooses it on held-out rows.
 
         Parameters
         ----------
         X : array or dask array of shape (n, D)
-            Features. Of a dask array at most 20000 rows choose the penalty, and all are fitted.
+            Features. With a dask array, the penalty is chosen on at most 20000 rows, and all rows
+            are fitted.
         y : array of shape (n,)
             Targets.
         sample_weight : array of shape (n,) or None, default=None
@@ -110,17 +112,17 @@ class LinearHead(BaseEstimator):
         ----------
         blocks : iterable of tuples, or object with a method ``reduce``
             Blocks ``(X, y)`` or ``(X, y, sample_weight)``. Least squares need one pass, the
-            squared hinge loss one for each Newton step: a generator may not be enough.
+            squared hinge loss one pass per Newton step: a generator may not be enough.
         function : callable, optional
-            From rows `X` to their features, such as the `transform` of a fitted map; a few
-            thousand rows at a time. By default the rows are features.
+            Function from rows `X` to their features, such as the `transform` of a fitted map. It
+            is called with a few thousand rows at a time. By default the rows are the features.
         classes : array, optional
-            The classes of a classifier. By default they are looked for in a pass of their own.
+            Classes of a classifier. By default they are found in an extra pass.
 
         Returns
         -------
         self
-            With float64 coefficients on the host; `C` must be a number.
+            Head with float64 coefficients on the host; `C` must be a number.
 
         Examples
         --------
@@ -144,12 +146,12 @@ class LinearHead(BaseEstimator):
         return self._keep(to_numpy(coefficients), to_numpy(intercepts), np.float64)
 
     def fit_map(self, feature_map: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on the features of rows, which are made a block at a time and never kept.
+        """Fit on the features of rows, which are computed block by block and never kept.
 
         Parameters
         ----------
         feature_map : object with a method ``transform``
-            A fitted map.
+            Fitted map.
         X : array, sparse matrix, device array or dask array of shape (n, d)
             Rows, as the map takes them.
         y : array or dask array of shape (n,)
@@ -160,7 +162,7 @@ class LinearHead(BaseEstimator):
         Returns
         -------
         self
-            With coefficients on the host; `C` must be a number.
+            Head with coefficients on the host; `C` must be a number.
         """
         self._check_C(number=True)
         return self._fit_map(feature_map, X, y, sample_weight)
@@ -169,7 +171,7 @@ class LinearHead(BaseEstimator):
         return self.fit_blocks(ArrayBlocks.of(X, y, sample_weight), feature_map.transform)
 
     def _fit_dask(self, blocks: ArrayBlocks) -> Self:
-        """Fit on all rows with a penalty that is given, or chosen on a sample."""
+        """Fit on all rows, with the given penalty or with one chosen on a sample."""
         self._check_C()
         if self.C != "auto":
             return self._fit_blocks(blocks, unchanged, None, self.C)
@@ -179,16 +181,16 @@ class LinearHead(BaseEstimator):
         return self._fit_blocks(blocks, unchanged, None, self.default_Cs(n)[self.choice_.position])
 
     def _target_columns(self, blocks: Blocks, classes: Any) -> TargetColumns:
-        """How the targets of a block become columns; sets `classes_` of classifiers."""
+        """Return how the targets of a block become columns; sets `classes_` of classifiers."""
         return TargetColumns()
 
     def _choose(self, X: Any, y: Any, weights: Any) -> float:
-        """The best penalty on held-out rows: the one at its position in the path of all rows."""
+        """Return the penalty for all rows at the position in the path that held-out rows chose."""
         is_class = isinstance(self, ClassifierMixin)
         kept, held = hold_out(
             y, self.random_state, classes=is_class, fraction=self.validation_fraction
         )
-        # weights have those of the classes in them already
+        # the weights include those of the classes already
         head = clone(self).set_params(**({"class_weight": None} if is_class else {}))
         self.choice_ = choose_penalty(
             head,
@@ -204,15 +206,15 @@ class LinearHead(BaseEstimator):
     def path(
         self, X: Any, y: Any, Cs: Sequence[float] | None = None, sample_weight: Any = None
     ) -> Iterator[Self]:
-        """Fitted heads for several penalties, one after the other, as far as they are asked for.
+        """Yield fitted heads for several penalties, each computed when it is asked for.
 
-        `Cs` goes from the smallest to the largest; None is :meth:`default_Cs`.
+        `Cs` goes from the smallest to the largest; None stands for :meth:`default_Cs`.
         """
         X, y, weights = self._check(X, y, sample_weight)
         columns = self._columns(y)
         Cs = self.default_Cs(len(columns)) if Cs is None else Cs
         with warnings.catch_warnings():
-            # The weakest penalties may stop short of the optimum; they are judged like the others.
+            # The weakest penalties may stop short of the optimum and are judged all the same.
             warnings.simplefilter("ignore", ConvergenceWarning)
             for C, solution in zip(Cs, self._solutions(X, columns, weights, Cs), strict=True):
                 head = clone(self).set_params(C=C)
@@ -227,7 +229,7 @@ class LinearHead(BaseEstimator):
         return self
 
     def to_host(self) -> Self:
-        """Coefficients that a fit has left on a device brought to the host."""
+        """Move coefficients that a fit has left on a device to the host."""
         self.coef_, self.intercept_ = to_numpy(self.coef_), to_numpy(self.intercept_)
         return self
 
@@ -260,7 +262,7 @@ class LinearHead(BaseEstimator):
         return X, *self._check_targets(y, sample_weight)
 
     def _check_targets(self, y: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Targets, and the weights of the rows with those of their classes."""
+        """Return the targets, and the weights of the rows times those of their classes."""
         y = np.asarray(y)
         weights = None
         if sample_weight is not None:
@@ -291,14 +293,14 @@ class LinearHead(BaseEstimator):
 
 
 class LinearClassifierHead(ClassifierMixin, LinearHead):
-    """What the heads for classes share."""
+    """Base class of the heads for classes."""
 
     classes_: NDArray[Any]
 
     class_weight: Any
 
     def _columns(self, y: Any) -> Columns:
-        """One column of -1 and +1 for each class; one column in all for two classes."""
+        """Return one column of -1 and +1 per class; a single column for two classes."""
         check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -324,7 +326,7 @@ class LinearClassifierHead(ClassifierMixin, LinearHead):
         return TargetColumns(self.classes_, weights)
 
     def decision_function(self, X: Any) -> Any:
-        """Values of the linear model, where `X` is.
+        """Compute the decision values of the linear model, where `X` is.
 
         Parameters
         ----------
@@ -334,12 +336,13 @@ class LinearClassifierHead(ClassifierMixin, LinearHead):
         Returns
         -------
         array of shape (n,) for two classes, otherwise (n, n_classes)
+            Decision values.
         """
         decisions = self._decisions(X)
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -349,6 +352,7 @@ class LinearClassifierHead(ClassifierMixin, LinearHead):
         Returns
         -------
         ndarray of shape (n,)
+            Predicted classes.
         """
         if is_dask(X):
             return map_rows(

@@ -1,7 +1,7 @@
-"""Rows that come in blocks: sums over them, of which one block is held at a time.
+"""Rows that come in blocks, and sums over them, with one block held at a time.
 
-Blocks are tuples ``(X, y)`` or ``(X, y, weights)``: from anything that can be gone through again
-and again, from arrays in memory or of dask, or from an object of one's own with a method
+Blocks are tuples ``(X, y)`` or ``(X, y, weights)``: from anything that can be iterated over
+repeatedly, from arrays in memory or of dask, or from an object of one's own with a method
 ``reduce``, such as the files of :mod:`bochner.models.streaming`.
 """
 
@@ -21,12 +21,12 @@ from bochner.engine.places import is_dask, is_dask_table, is_device, table_as_ar
 from bochner.engine.rowwise import reduce_rows, with_known_lengths
 from bochner.engine.summaries import rows_at
 
-HEIGHT, DEVICE_HEIGHT = 2**12, 2**15  # rows whose features are made at a time
+HEIGHT, DEVICE_HEIGHT = 2**12, 2**15  # rows whose features are computed at a time
 
 
 @runtime_checkable
 class Blocks(Protocol):
-    """Rows in blocks, wherever these are."""
+    """Protocol of rows in blocks, wherever these are."""
 
     def reduce(
         self,
@@ -34,12 +34,12 @@ class Blocks(Protocol):
         shared: Mapping[str, Any] | None = None,
         merge: Callable[[Any, Any], Any] = operator.add,
     ) -> Any:
-        """``function(X, y[, weights], **shared)`` of every block, merged into one result."""
+        """Return ``function(X, y[, weights], **shared)`` of all blocks, merged into one result."""
         ...
 
 
 class IteratedBlocks:
-    """Blocks one after the other, out of an iterable of tuples."""
+    """Blocks taken one after the other from an iterable of tuples."""
 
     def __init__(self, blocks: Iterable[tuple[Any, ...]]) -> None:
         self._blocks, self._passes = blocks, 0
@@ -65,7 +65,7 @@ class IteratedBlocks:
 
 @dataclass(frozen=True)
 class ArrayBlocks:
-    """Arrays: in memory, on disk or on a device as one block, those of dask as theirs."""
+    """Blocks of arrays: a single one in memory, on disk or on a device, or the blocks of dask."""
 
     X: Any
     y: Any
@@ -73,7 +73,7 @@ class ArrayBlocks:
 
     @classmethod
     def of(cls, X: Any, y: Any, weights: Any = None) -> ArrayBlocks:
-        """The blocks of arrays or dataframes; lengths that dask does not know are counted."""
+        """Return the blocks of arrays or dataframes; lengths unknown to dask are counted."""
         X = table_as_array(X) if is_dask_table(X) else X
         y, weights = (A.to_dask_array() if is_dask_table(A) else A for A in (y, weights))
         if not all(is_dask(A) for A in (y, weights) if A is not None):
@@ -81,7 +81,7 @@ class ArrayBlocks:
         return cls(X, y, weights)
 
     def rows(self, index: NDArray[np.intp]) -> list[Any]:
-        """Some rows with their targets and weights, on the host."""
+        """Return some rows with their targets and weights, on the host."""
         aligned = (None if A is None else np.asarray(A)[index] for A in (self.y, self.weights))
         return [rows_at(with_known_lengths(self.X), index), *aligned]
 
@@ -96,22 +96,22 @@ class ArrayBlocks:
 
 
 def block_height(X: Any) -> int:
-    """Rows whose features are made at a time; more on a device, which waits for each call."""
+    """Return how many rows get features at a time; more on a device, which waits for each call."""
     return DEVICE_HEIGHT if is_device(X) else HEIGHT
 
 
 def unchanged(X: Any) -> Any:
-    """Rows that are features already."""
+    """Return rows that are features already."""
     return X
 
 
 def as_blocks(blocks: Any) -> Blocks:
-    """Anything that is accepted as blocks."""
+    """Turn anything that is accepted as blocks into :class:`Blocks`."""
     return blocks if isinstance(blocks, Blocks) else IteratedBlocks(blocks)
 
 
 def label_counts(blocks: Blocks) -> Counter[Any]:
-    """How often each label comes."""
+    """Return how often each label occurs."""
     if isinstance(blocks, ArrayBlocks) and not is_dask(blocks.y):
         return _count(blocks.X, blocks.y)
     counts: Counter[Any] = blocks.reduce(_count)
@@ -125,9 +125,9 @@ def _count(X: Any, y: Any, weights: Any = None) -> Counter[Any]:
 
 @dataclass(frozen=True)
 class TargetColumns:
-    """Targets of a block as columns, and the weights of its rows.
+    """Conversion of the targets of a block to columns, with the weights of its rows.
 
-    `classes` is None for numbers; `class_weight` are weights by position of the class.
+    `classes` is None for numbers; `class_weight` holds weights by position of the class.
     """
 
     classes: NDArray[Any] | None = None
@@ -151,12 +151,12 @@ class TargetColumns:
 
 
 def class_columns(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """One column of -1 and +1 for each class; one column in all for two classes."""
+    """Return one column of -1 and +1 per class; a single column for two classes."""
     columns = np.where(y[:, None] == classes, 1.0, -1.0)
     return columns[:, 1:] if len(classes) == 2 else columns
 
 
 def balanced(counts: Mapping[Any, int], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Weights with which all classes weigh the same, and all rows as many as they are."""
+    """Return weights that give all classes the same total, and sum to the number of rows."""
     n = np.array([max(1, counts[label]) for label in classes.tolist()], dtype=np.float64)
     return n.sum() / (len(n) * n)

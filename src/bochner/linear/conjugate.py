@@ -2,9 +2,9 @@ r"""Least squares by conjugate gradients, stopped early: the number of steps is 
 
 After `t` steps the coefficients minimise :math:`|\Phi c + b - Y|^2` over the Krylov space of
 :math:`\Phi^\top Y` (features and targets centred). The first step is along :math:`\Phi^\top Y`
-itself, each feature by itself; every further one takes account of how features go together, the
-directions of largest variance first. A few dozen steps do what a ridge regression does whose
-penalty was chosen, without a matrix of all pairs of features.
+itself, which treats each feature on its own; every further step takes account of correlations
+between features, the directions of largest variance first. A few dozen steps do as well as a ridge
+regression with a chosen penalty, without a matrix of all pairs of features.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ from bochner.engine.places import cast, convert, namespace, wide_dtype, zeros
 from bochner.linear.design import TINY
 from bochner.linear.normal_equations import Solution
 
-_ROUNDING = 1e-12  # of targets
+_ROUNDING = 1e-12  # relative to the targets
 
 
 def conjugate_path(features: Any, targets: Any, n_steps: int) -> Iterator[Solution]:
-    """Coefficients of shape (D, k) and intercepts of shape (k,) after 1, 2, ..., `n_steps` steps.
+    """Yield the solutions after 1, 2, ..., `n_steps` steps.
+
+    Each is a pair of coefficients of shape (D, k) and intercepts of shape (k,).
 
     Parameters
     ----------
     features : array of shape (n, D)
-        float32 or float64, NumPy or on a device; products are in this dtype, all else is wide.
+        Features in float32 or float64, in NumPy or on a device; products are computed in this
+        dtype, all else is wide.
     targets : array of shape (n, k)
         Numbers to predict; every column has its own steps.
     n_steps : int
-        How many.
+        Number of steps.
 
     Examples
     --------
@@ -46,7 +49,7 @@ def conjugate_path(features: Any, targets: Any, n_steps: int) -> Iterator[Soluti
     centred = targets - target_means
     sums, size = xp.sum(centred, axis=1), xp.max(xp.abs(centred))
     if centred.shape[1] == 2 and bool(xp.max(xp.abs(sums)) <= _ROUNDING * size):
-        # Those of two classes are opposite: BLAS takes a fifth of the time for a single column.
+        # The columns of two classes are opposite: BLAS takes a fifth of the time for one column.
         signs = convert([[1.0, -1.0]], features, wide)
         for coefficients, shifts in _path(features, centred[:, :1], n_steps):
             yield coefficients * signs, target_means + (shifts * signs)[0, :]
@@ -56,7 +59,7 @@ def conjugate_path(features: Any, targets: Any, n_steps: int) -> Iterator[Soluti
 
 
 def _path(features: Any, residuals: Any, n_steps: int) -> Iterator[Solution]:
-    """For centred targets; what the features' means add to the intercepts."""
+    """Yield coefficients for centred targets, and what the features' means add to intercepts."""
     xp, wide, narrow = namespace(features), wide_dtype(features), features.dtype
     means = cast(xp.ones_like(features[:, 0]) @ features, wide) / features.shape[0]
 
@@ -78,7 +81,7 @@ def _path(features: Any, residuals: Any, n_steps: int) -> Iterator[Solution]:
         before.append(gradient / (xp.sqrt(size) + TINY))
         gradient, last = adjoint(residuals), size
         for other in before:
-            # Orthogonal but for rounding, which would grow from step to step.
+            # Orthogonal except for rounding, which would grow from step to step.
             gradient = gradient - other * xp.sum(other * gradient, axis=0)
         size = xp.sum(gradient**2, axis=0)
         direction = gradient + size / (last + TINY) * direction

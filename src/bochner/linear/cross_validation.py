@@ -1,13 +1,14 @@
 r"""Ridge regression whose penalty is chosen without held-out rows.
 
-Generalised cross-validation (Golub, Heath and Wahba) takes the penalty :math:`\lambda` of least
+Generalised cross-validation (Golub, Heath and Wahba) takes the penalty :math:`\lambda` that
+minimises
 
 .. math::
 
     \frac{|Y - \hat Y_\lambda|^2}{(n - 1 - \mathrm{tr} H_\lambda)^2}, \qquad
     \hat Y_\lambda = \bar y + H_\lambda (Y - \bar y),
 
-which one eigendecomposition of the normal equations gives for all penalties.
+which a single eigendecomposition of the normal equations gives for all penalties.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from bochner.linear.normal_equations import NormalEquations
 
 Float = NDArray[np.float64]
 
-_PENALTIES = 10.0 ** np.arange(1, -9.5, -0.5)  # for each row, of features up to about 1
+_PENALTIES = 10.0 ** np.arange(1, -9.5, -0.5)  # per row, for features up to about 1
 
 
 def sum_of_squares(targets: Float, weights: Float | None = None) -> float:
-    """Of the targets about their means, all columns together."""
+    """Return the sum of squares of the targets about their means, over all columns together."""
     squares = ((targets - np.average(targets, axis=0, weights=weights)) ** 2).sum(axis=1)
     return float(squares.sum() if weights is None else weights @ squares)
 
@@ -34,13 +35,13 @@ def sum_of_squares(targets: Float, weights: Float | None = None) -> float:
 def cross_validated_ridge(
     equations: NormalEquations, squares: float, columns: Any = None
 ) -> tuple[Float, Float]:
-    """Coefficients and intercepts, with the penalty of least generalised cross-validation error.
+    """Return coefficients and intercepts for the penalty that minimises the GCV error.
 
     Parameters
     ----------
     equations : NormalEquations
-        What the rows add up to; weights are counts. The features are up to about 1 in size, as
-        waves and similarities are: the penalties, from 1e-9 to 10 for each row, are made for that.
+        Sums over the rows; weights are counts. The features should be up to about 1 in size, as
+        waves and similarities are: the penalties, from 1e-9 to 10 per row, are meant for that.
     squares : float
         The :func:`sum_of_squares` of the targets.
     columns : integer array of shape (p,), optional
@@ -65,7 +66,7 @@ def cross_validated_ridge(
     epsilon = len(values) * np.finfo(np.float64).eps
     above = values > epsilon * values[-1]
     spanned, energy = values[above], (turned[above] ** 2).sum(axis=1)
-    # With as many features as rows, differences of large numbers would be rounding alone.
+    # With as many features as rows, differences of large numbers would be nothing but rounding.
     condition = np.sqrt(spanned[-1] / spanned[0]) if len(spanned) else 1.0
     left = squares - (energy / spanned).sum()
     if left <= epsilon * squares * condition:

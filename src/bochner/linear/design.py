@@ -1,4 +1,4 @@
-"""Features with a column of ones, and vectors over them, as the solvers see them."""
+"""Features with a column of ones, and products with them, as the solvers use them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TINY = float(np.finfo(np.float32).tiny)
 
 
 class Design:
-    """The features with a column of ones behind them, without making that array.
+    """The features with a column of ones appended, without forming that array.
 
-    Vectors of coefficients are rows of ``(k, D + 1)``, vectors over the data rows of ``(k, n)``,
-    so that sums run along the memory.
+    Vectors of coefficients are rows of a ``(k, D + 1)`` array and vectors over the data rows are
+    rows of a ``(k, n)`` array, so that sums run along the memory.
     """
 
     def __init__(self, features: Any, weights: Any, fit_intercept: bool) -> None:
@@ -60,14 +60,14 @@ class Design:
         return cls(features, weights, fit_intercept)
 
     def product(self, V: Any) -> Any:
-        """``V [Phi | 1]^T``, of shape (k, n), in the features' dtype."""
+        """Return ``V [Phi | 1]^T``, of shape (k, n), in the features' dtype."""
         V = cast(V, self.features.dtype)
         if not self.fit_intercept:
             return V @ self.features.T
         return V[:, : self.D] @ self.features.T + V[:, self.D :]
 
     def adjoint(self, R: Any) -> Any:
-        """``R [Phi | 1]``, of shape (k, D + 1), wide."""
+        """Return ``R [Phi | 1]``, of shape (k, D + 1), wide."""
         sums = cast(R @ self.features, self.wide)
         if not self.fit_intercept:
             return sums
@@ -78,7 +78,7 @@ class Design:
         return R if self.weights is None else R * self.weights
 
     def gram(self, rows: Any = None, factors: Any = None) -> Any:
-        """``[Phi | 1]^T S [Phi | 1]`` over some rows, or with factors on all rows; wide."""
+        """Return ``[Phi | 1]^T S [Phi | 1]`` over some rows, or with factors on all rows; wide."""
         xp, Phi, scale = self.xp, self.features, self.weights
         if rows is not None:
             Phi, scale = Phi[rows], None if scale is None else scale[rows]
@@ -120,7 +120,7 @@ def positive(xp: Any, values: Any) -> Any:
 
 
 def dot(xp: Any, A: Any, B: Any) -> Any:
-    """Inner products of rows, of shape (k, 1)."""
+    """Return the inner products of rows, of shape (k, 1)."""
     return xp.sum(A * B, axis=1, keepdims=True)
 
 
@@ -129,5 +129,5 @@ def norm(xp: Any, A: Any) -> Any:
 
 
 def ratio(xp: Any, numerator: Any, denominator: Any) -> Any:
-    """The quotient of numbers that are zero together, and not negative otherwise."""
+    """Return the quotient of non-negative numbers that are zero only together."""
     return numerator / (denominator + TINY)

@@ -1,13 +1,13 @@
 r"""Newton directions for many squared-hinge problems at once.
 
 A direction solves :math:`(I + 2 C \Phi_a^T S \Phi_a) \, p = -g` with the features of the active
-rows, those inside the margin. Three ways, chosen by predicted cost:
+rows, those inside the margin. There are three methods, chosen by predicted cost:
 
-* *dense*: the Gram matrix of the active rows, brought up to date from the rows that entered and
-  left, and its Cholesky factorisation;
+* *dense*: the Gram matrix of the active rows, updated from the rows that entered and left, and its
+  Cholesky factorisation;
 * *conjugate*: conjugate gradients on all columns together, preconditioned by one factorisation
-  of the Gram matrix of all rows, which every column and every step share;
-* *rows*: a system as large as the active rows, where these are fewer than the features.
+  of the Gram matrix of all rows, which all columns and steps share;
+* *rows*: a system with one equation per active row, where these are fewer than the features.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from bochner.linear.design import Design, column_sums, dot, norm, ratio
 
 Method = Literal["auto", "dense", "conjugate", "rows"]
 
-_CONJUGATE_STEPS = 12  # per Newton step, when the host must not look
+_CONJUGATE_STEPS = 12  # per Newton step, when the host must not look at results
 _MOST_CONJUGATE_STEPS = 60  # per Newton step, when it may
-_LOOK_EACH = 4  # of these steps, on a device: looking waits for it
-_JITTERS = (1.0, 10.0, 100.0, 1e4)  # times the rounding of a Gram matrix
-_MANY_FEATURES = 400  # fewer make Gram matrices that cost little
-_FEW_ACTIVE = 0.7  # times as many active rows as features have systems of their own
-_SAME_LEVEL = 1.5  # by which weights of the Gram matrix may differ from those it was factorised at
-_DENSE_MEMORY = 2**30  # bytes of Gram matrices
+_LOOK_EACH = 4  # steps between looks at a device, each of which waits for it
+_JITTERS = (1.0, 10.0, 100.0, 1e4)  # multiples of the rounding of a Gram matrix
+_MANY_FEATURES = 400  # with fewer features Gram matrices cost little
+_FEW_ACTIVE = 0.7  # most active rows per feature for a system of the size of the active rows
+_SAME_LEVEL = 1.5  # ratio by which the level of a factorised Gram matrix may differ from now
+_DENSE_MEMORY = 2**30  # most bytes of Gram matrices
 
 
 class Directions(Protocol):
@@ -42,16 +42,17 @@ class Directions(Protocol):
     def __call__(
         self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
     ) -> Any:
-        """Directions of `columns`, (k, size); a residual of at most `enough` will do.
+        """Return directions for `columns`, of shape (k, size).
 
-        With None the host must not look at what is computed.
+        A residual of at most `enough` will do; if it is None, the host must not look at what is
+        computed.
         """
         ...
 
 
 @dataclass(frozen=True)
 class KeptGrams:
-    """What the next solution on more features can use: active rows and Gram matrix by column."""
+    """Active rows and Gram matrix by column, for the next solution on more features."""
 
     n: int
     D: int
@@ -61,7 +62,7 @@ class KeptGrams:
 
 
 class DenseHost:
-    """Gram matrices of the active rows, kept and brought up to date; NumPy."""
+    """Gram matrices of the active rows, kept and updated; NumPy."""
 
     def __init__(self, design: Design) -> None:
         self.design = design
@@ -73,7 +74,7 @@ class DenseHost:
         return KeptGrams(d.n, d.D, d.fit_intercept, d.weights, dict(self._state))
 
     def take_over(self, kept: KeptGrams | None) -> None:
-        """Extend what was kept by the columns that are new, O(n D p) for `p` of them."""
+        """Extend what was kept by the new columns, in O(n D p) for `p` of them."""
         design = self.design
         if (
             kept is not None
@@ -107,7 +108,7 @@ class DenseHost:
             return -self._solve(2 * C * self._gram(columns[row], active[row]), gradient[row], C)
 
         if len(columns) > 1 and active.all():
-            self._from_scratch(active[0])  # all columns share it: not in every thread
+            self._from_scratch(active[0])  # all columns share it: computed once, not per thread
         return np.stack(list(ordered_map(one, range(len(columns)), default_threads())))
 
     def _gram(self, column: int, active: Any) -> Any:
@@ -139,12 +140,12 @@ class DenseHost:
 
 
 class DenseDevice:
-    """Gram matrices of the active rows, made anew in each step; the host never waits."""
+    """Gram matrices of the active rows, recomputed in each step; the host never waits."""
 
     def __init__(self, design: Design) -> None:
         self.design = design
         self._identity = identity(design.size, design.features, design.wide)
-        self._penalised: tuple[Any, Any] | None = None  # by which C, and the diagonal matrix
+        self._penalised: tuple[Any, Any] | None = None  # the last C and its diagonal matrix
 
     def __call__(
         self, C: float, active: Any, gradient: Any, columns: list[int], enough: Any
@@ -195,16 +196,16 @@ class Conjugate:
         return solution
 
     def _goal(self, size: Any, enough: Any) -> Any:
-        """The residual to stop at: the direction is wanted precisely only near the end.
+        """Return the residual to stop at: the direction must be precise only near the end.
 
-        Where the gradient itself is less than `enough` and the step still wanted, the direction
-        must be one all the same.
+        Where the gradient itself is less than `enough` and a step is still wanted, the result must
+        be a descent direction all the same.
         """
         xp = self.design.xp
         return xp.where(size > enough, xp.maximum(0.1 * size, enough), 0.1 * size)
 
     def _preconditioner(self, C: float, weights: Any, penalty: Any, watched: bool) -> Any:
-        """Solves with the Gram matrix of all rows, at about the level of those active."""
+        """Return a solver with the Gram matrix of all rows, scaled to the share of active ones."""
         design, xp = self.design, self.design.xp
         if self._all is None:
             self._all = design.gram()
@@ -223,22 +224,22 @@ class Conjugate:
         return solve
 
     def _of_rows(self, level: Any, penalty: Any, watched: bool) -> Callable[[Any], Any]:
-        """From rows `R` to those of ``(level Gram + penalty)^-1`` times them."""
+        """Return the function that multiplies rows `R` by ``(level Gram + penalty)^-1``."""
         design = self.design
         one = identity(design.size, design.features, design.wide)
         solve = solver(design, level * self._all, penalty * one, one, watched=watched)
         if design.host:
             return lambda R: solve(R.T).T
-        # One product in place of two triangular systems, which a device solves row by row.
+        # One product instead of two triangular systems, which a device solves row by row.
         whole = cast(solve(one), design.features.dtype)
         return lambda R: cast(cast(R, whole.dtype) @ whole, R.dtype)
 
 
 class ActiveRows:
-    r"""Systems as large as the active rows, where these are few; NumPy.
+    r"""Systems with one equation per active row, where these are few; NumPy.
 
-    With the active rows :math:`\Phi` and :math:`N = \Phi \Phi^T + S^{-1} / (2 C)` the direction
-    for a gradient :math:`(g, g_b)` is, by the formula of Woodbury,
+    With the active rows :math:`\Phi` and :math:`N = \Phi \Phi^T + S^{-1} / (2 C)`, the direction
+    for a gradient :math:`(g, g_b)` is, by the Woodbury formula,
 
     .. math:: p = \Phi^T (v - p_b o) - g, \qquad
         p_b = \frac{1^T v - g_b}{1^T o}, \qquad N v = \Phi g, \quad N o = 1 .
@@ -269,7 +270,7 @@ class ActiveRows:
         return direction
 
     def _direction(self, C: float, active: Any, gradient: Any) -> Any:
-        """None where rounding has left the system indefinite."""
+        """Return the direction, or None where rounding has left the system indefinite."""
         design = self.design
         Phi = design.features[active]
         N = Phi @ Phi.T
@@ -291,7 +292,7 @@ class ActiveRows:
 def choose_directions(
     method: Method, design: Design, k: int, *, growing: bool = False
 ) -> Directions:
-    """The way to find directions; where features are `growing` Gram matrices are to be kept."""
+    """Choose how to find directions; if features are `growing`, Gram matrices are to be kept."""
     if method not in get_args(Method):
         known = ", ".join(map(repr, get_args(Method)))
         raise ValueError(f"method must be one of {known}, got {method!r}.")
@@ -306,11 +307,11 @@ def choose_directions(
 
 
 def _dense_is_cheaper(design: Design, k: int) -> bool:
-    # Measured. Both need the Gram matrix of all rows to begin with, so that conjugate gradients
-    # can save time only where each of several columns would need its own.
+    # Limits from measurements. Both methods need the Gram matrix of all rows to begin with, so
+    # that conjugate gradients can save time only where each of several columns needs its own.
     if not design.host:
-        # Of more features the Gram matrix has fewer digits than Newton steps need: of those of a
-        # wide kernel float32 leaves nothing.
+        # With more features the Gram matrix has fewer digits than Newton steps need: for features
+        # of a wide kernel float32 leaves none.
         return design.D * k <= 5000 and design.D <= 1000
     return (k == 1 or design.D <= 1500) and 8 * k * design.size**2 <= _DENSE_MEMORY
 
@@ -318,10 +319,10 @@ def _dense_is_cheaper(design: Design, k: int) -> bool:
 def solver(
     design: Design, gram: Any, penalty: Any, one: Any, *, watched: bool
 ) -> Callable[[Any], Any]:
-    """Solves with a Gram matrix and a diagonal one, and with what rounding asks for of `one`.
+    """Return a solver for a Gram matrix plus a diagonal one, plus as much `one` as rounding needs.
 
-    How much that is the factorisation tells, if the host may look: where one feature outweighs the
-    others, as a constant does, rounding leaves more than its share.
+    How much that is follows from the factorisation, if the host may look at it: where one feature
+    outweighs the others, as a constant does, rounding leaves more than its share.
     """
     rounding = design.epsilon * design.xp.linalg.trace(gram)
     H = gram + penalty
@@ -337,7 +338,10 @@ def solver(
 
 
 def solve_penalised(H: Any, gradient: Any, penalty: Any, epsilon: float) -> Any:
-    """``(H + diag(penalty))^-1 gradient``; `H`, of NumPy and rounded by `epsilon`, is changed."""
+    """Return ``(H + diag(penalty))^-1 gradient`` in NumPy, for `H` rounded by `epsilon`.
+
+    `H` is overwritten.
+    """
     diagonal = np.einsum("ii->i", H)
     bare = diagonal.copy()
     for jitter in (0.0, 1.0, 100.0):
@@ -351,10 +355,10 @@ def solve_penalised(H: Any, gradient: Any, penalty: Any, epsilon: float) -> Any:
 
 
 def penalty_of(design: Design, C: float) -> Any:
-    """The diagonal that the Hessian adds to the Gram matrix, of shape (size,)."""
+    """Return the diagonal that the Hessian adds to the Gram matrix, of shape (size,)."""
     ones = zeros((design.D,), design.features, design.wide) + 1.0
     if not design.fit_intercept:
         return ones
-    # Without active rows nothing would hold the intercept: stay where it is.
+    # Without active rows nothing would determine the intercept: it stays where it is.
     held = zeros((1,), design.features, design.wide) + 2 * C * design.n * 1e-12
     return design.xp.concat([ones, held])

@@ -13,21 +13,21 @@ from bochner.engine import tiles
 from bochner.engine.places import cast, convert, is_host, namespace, wide_dtype
 from bochner.linear.design import check_signs
 
-_MOST_IN_KERNEL = 2**16  # rows that one program of a kernel goes over again and again
+_MOST_IN_KERNEL = 2**16  # most rows that one program of a kernel can go over repeatedly
 
 
 def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
-    r"""The point of `K` nearest to `alpha`, for each column.
+    r"""Return the point of `K` nearest to `alpha`, for each column.
 
-    The conditions of optimality say that it is
+    By the optimality conditions it is
 
     .. math:: a_i = \min(\max(\alpha_i - t y_i, 0), C), \qquad \sum_i y_i a_i = 0
 
     for some number `t`. The sum is a decreasing, piecewise linear function of `t`: bisection
     over its sorted corners finds the two between which it changes sign, and between those it is
     linear. No tolerance is involved. Not-So-Random Features alternates clipping with removing
-    the component along `y` instead, which ends at another point of `K` and only approximately
-    in it.
+    the component along `y` instead, which ends at a different point, and only approximately in
+    `K`.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def project_onto_dual_set(alpha: Any, y: Any, C: Any) -> Any:
     Returns
     -------
     array
-        Of the shape and dtype of `alpha`. The arithmetic is done in float64 where the device
-        has it.
+        Projected points, with the shape and dtype of `alpha`. The arithmetic is done in float64
+        where the device has it.
 
     Notes
     -----
-    O(n log n) per column. If all labels are equal `K` is the single point 0.
+    The cost is O(n log n) per column. If all labels are equal, `K` is the single point 0.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def _limits(C: Any, alpha: Any, wide: Any) -> Any:
 
 
 def _project(xp: Any, z: Any, low: Any, high: Any, in_kernel: bool) -> Any:
-    """``clip(z - t, low, high)`` with the `t` for which each row sums to zero."""
-    # An infinite limit is never reached; z stands in, as a corner more does no harm.
+    """Return ``clip(z - t, low, high)`` with the `t` for which each row sums to zero."""
+    # An infinite limit is never reached; z stands in for it, as an extra corner does no harm.
     corners = [xp.where(xp.isfinite(limit), z - limit, z) for limit in (low, high)]
     t = xp.sort(xp.concat(corners, axis=1), axis=1)
     if in_kernel:

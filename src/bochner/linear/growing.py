@@ -1,4 +1,4 @@
-"""Columns that arrive a few at a time, and the factor of their Gram matrix."""
+"""Columns that arrive a few at a time, and the Cholesky factor of their Gram matrix."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from bochner.engine.places import namespace, zeros
 
 
 class GrowingColumns:
-    """Columns appended one block after the other, in room that doubles when it is full.
+    """Columns appended block by block, in an allocation that doubles when it is full.
 
-    Room is made for `capacity` columns at first.
+    At first there is room for `capacity` columns.
     """
 
     def __init__(self, n_rows: int, capacity: int = 0) -> None:
         self.n_rows, self.capacity, self.n_columns = n_rows, capacity, 0
-        self.room: Any = None  # all columns, and zeros where there is room for more
+        self.room: Any = None  # all columns, followed by zeros as room for more
 
     @property
     def array(self) -> Any:
-        """All columns, of shape (n, D): a view, one column after the other in memory."""
+        """All columns, of shape (n, D): a view, stored column by column."""
         return self.room[:, : self.n_columns]
 
     def append(self, columns: Any) -> Self:
-        """Take `columns`, of shape (n, p); `room` is the same object until it grows."""
+        """Append `columns`, of shape (n, p); `room` is the same object until it grows."""
         before, after = self.n_columns, self.n_columns + columns.shape[1]
         if self.room is None or after > self.room.shape[1]:
             old, double = self.room, 0 if self.room is None else 2 * self.room.shape[1]
@@ -38,7 +38,7 @@ class GrowingColumns:
 
 
 class GrowingFactor:
-    r"""The Cholesky factor of a positive definite matrix that grows by rows and columns.
+    r"""Cholesky factor of a positive definite matrix that grows by rows and columns.
 
     .. math::
 
@@ -46,9 +46,9 @@ class GrowingFactor:
         L_{21} = A_{21} L_{11}^{-\top}, \quad
         L_{22} L_{22}^\top = A_{22} - L_{21} L_{21}^\top :
 
-    `p` more rows and columns than `D` cost O(D^2 p), a new factor O(D^3). In NumPy a matrix that
+    Adding `p` rows and columns to `D` costs O(D^2 p), a new factor O(D^3). In NumPy a matrix that
     is not positive definite raises LinAlgError, and nothing is changed. `ridge` is added to the
-    diagonal of the first one, in its place with `overwrite`.
+    diagonal of the first matrix, in place with `overwrite`.
 
     Examples
     --------
@@ -65,27 +65,27 @@ class GrowingFactor:
 
     @property
     def size(self) -> int:
-        """The number of rows and columns so far."""
+        """Number of rows and columns so far."""
         return int(self.lower.shape[0])
 
     @property
     def dtype(self) -> Any:
-        """Of the entries."""
+        """Dtype of the entries."""
         return self.lower.dtype
 
     @property
     def pivots(self) -> Any:
-        """What the rows before leave of each row; negative where a device has failed."""
+        """Remainder of each row given the rows before it; negative where a device has failed."""
         roots = namespace(self.lower).linalg.diagonal(self.lower)
         return roots * abs(roots)
 
     def append(self, columns: Any) -> Self:
-        """Take the last columns of the larger matrix, of shape ``(D + p, p)``."""
+        """Append the last columns of the larger matrix, of shape ``(D + p, p)``."""
         before, after = self.size, int(columns.shape[0])
         above, corner = columns[:before, :], columns[before:, :]
         left = solve_triangular(self.lower, above).T
         right = cholesky(corner - left @ left.T)
-        # one column after the other in memory, as LAPACK takes it
+        # stored column by column, as LAPACK takes it
         lower = zeros((after, after), columns, columns.dtype).T
         lower[:before, :before], lower[before:, :before] = self.lower, left
         lower[before:, before:] = right
@@ -93,15 +93,15 @@ class GrowingFactor:
         return self
 
     def solve(self, B: Any) -> Any:
-        """The solution of the equations with the right-hand sides `B`, of shape (D, k)."""
+        """Return the solution of the equations for right-hand sides `B`, of shape (D, k)."""
         return solve_triangular(self.lower, solve_triangular(self.lower, B), transposed=True)
 
 
 class ExtendedFactor:
-    """A factor with more rows and columns, whose blocks stay where they are.
+    """A factor extended by rows and columns, whose blocks stay where they are.
 
-    Less memory than :meth:`GrowingFactor.append`, for a matrix that grows once, by columns of
-    which `above` are the first rows and `corner` the new ones.
+    This takes less memory than :meth:`GrowingFactor.append`, for a matrix that grows once, by
+    columns of which `above` holds the first rows and `corner` the new ones.
     """
 
     def __init__(self, factor: GrowingFactor, above: Any, corner: Any) -> None:
@@ -111,21 +111,21 @@ class ExtendedFactor:
 
     @property
     def size(self) -> int:
-        """The number of rows and columns."""
+        """Number of rows and columns."""
         return self._first.size + self._last.size
 
     @property
     def dtype(self) -> Any:
-        """Of the entries."""
+        """Dtype of the entries."""
         return self._last.dtype
 
     @property
     def pivots(self) -> Any:
-        """What the rows before leave of each row."""
+        """Remainder of each row given the rows before it."""
         return namespace(self._above).concat([self._first.pivots, self._last.pivots])
 
     def solve(self, B: Any) -> Any:
-        """The solution of the equations with the right-hand sides `B`, of shape (D, k)."""
+        """Return the solution of the equations for right-hand sides `B`, of shape (D, k)."""
         before, first = self._first.size, self._first.lower
         top = solve_triangular(first, B[:before, :])
         low = self._last.solve(B[before:, :] - self._above.T @ top)

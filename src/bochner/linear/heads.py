@@ -1,12 +1,13 @@
-r"""Linear models on features, as scikit-learn estimators: the head of every model of this package.
+r"""Linear models on features, as scikit-learn estimators: the heads of this package's models.
 
-All heads weigh the loss with `C`,
+All heads weigh the loss by `C`,
 
 .. math:: \min_{w, b} \; \tfrac12 |w|^2 + C \sum_i s_i \, \ell(y_i, \varphi(x_i) \cdot w + b) ,
 
-with the squared hinge or with squares, whose ``alpha`` in scikit-learn is :math:`1 / (2 C)`. The
-intercept is not penalised. Each head solves a whole path of `C` for little more than one of them
-(:meth:`LinearHead.path`), and with ``C="auto"`` chooses from it on held-out rows.
+where the loss is the squared hinge or the squared error; for the latter, scikit-learn's ``alpha``
+is :math:`1 / (2 C)`. The intercept is not penalised. Each head solves a whole path of values of
+`C` for little more than the cost of one (:meth:`LinearHead.path`), and with ``C="auto"`` chooses
+from that path on held-out rows.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
 
 _HINGE_CS = tuple(float(10.0**k) for k in range(-4, 7))
-_FLOAT32_TOLERANCE = 1e-5  # from here float32 may be precise enough, and is three times as fast
-_MOST_ROUNDING = 10.0  # times the penalty: of the Gram matrix in float32
-_SHARED = 5  # penalties solved together: the larger ones cost most, and may not be asked for
+_FLOAT32_TOLERANCE = 1e-5  # from here on float32 may be precise enough; it is 3 times as fast
+_MOST_ROUNDING = 10.0  # largest rounding of the Gram matrix in float32, relative to the penalty
+_SHARED = 5  # penalties solved together: the larger ones cost most, and may not be needed
 _MAX_ROTATED = 2000
 
 
 class SquaredHingeClassifier(LinearClassifierHead):
     r"""Linear support vector machine with the squared hinge loss, solved by Newton's method.
 
-    One model for each class against the others; one in all for two classes.
+    One model per class against the others; a single model for two classes.
 
     Parameters
     ----------
@@ -47,28 +48,28 @@ class SquaredHingeClassifier(LinearClassifierHead):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
     tol : float, default=1e-4
-        Largest norm of the gradient relative to its norm at zero, and largest predicted decrease
-        of the objective relative to it. From 1e-5 on the products with the features are done in
-        float32.
+        Tolerance for both the norm of the gradient relative to its norm at zero, and the predicted
+        decrease of the objective relative to the objective. From 1e-5 on, products with the
+        features are computed in float32 where that is precise enough.
     max_steps : int, default=50
-        Most Newton steps.
+        Maximum number of Newton steps.
     validation_fraction : float, default=0.25
-        Share of the rows that ``C="auto"`` holds out.
+        Fraction of the rows that ``C="auto"`` holds out.
     random_state : int or None, default=None
-        Decides which rows these are.
+        Controls which rows are held out.
 
     Attributes
     ----------
     coef_ : array of shape (k, D)
-        Coefficients; `k` is 1 for two classes.
+        Coefficients, where `k` is 1 for two classes and the number of classes otherwise.
     intercept_ : array of shape (k,)
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     C_ : float
-        The penalty that was used.
+        Value of `C` that was used.
     choice_ : PenaltyChoice
-        What the held-out rows said, with ``C="auto"``.
+        Result of the choice on held-out rows. Only with ``C="auto"``.
 
     See Also
     --------
@@ -99,7 +100,7 @@ class SquaredHingeClassifier(LinearClassifierHead):
 
     @staticmethod
     def default_Cs(n_rows: int) -> tuple[float, ...]:
-        """Powers of ten, whatever the number of rows."""
+        """Return powers of ten, whatever the number of rows."""
         return _HINGE_CS
 
     def _solutions(
@@ -109,7 +110,7 @@ class SquaredHingeClassifier(LinearClassifierHead):
         if isinstance(features, np.ndarray):
             n, width = features.shape
             if 3 * width > n and min(n, width) <= _MAX_ROTATED:
-                # The columns of few rows are almost combinations of fewer.
+                # With few rows, the columns are nearly combinations of fewer columns.
                 space = RowSpace.of(features)
                 features = space.features
         last, rounded = None, self._rounded(features)
@@ -129,7 +130,7 @@ class SquaredHingeClassifier(LinearClassifierHead):
                 yield W if space is None else space.coefficients(W), solution.intercepts
 
     def _rounded(self, features: Any) -> Callable[[float], Any]:
-        """The features for a `C`: in float32 where that is precise enough."""
+        """Return the features as a function of `C`: in float32 where that is precise enough."""
         if not isinstance(features, np.ndarray) or self.tol < _FLOAT32_TOLERANCE:
             return lambda C: features
         single = features.astype(np.float32, copy=False)
@@ -147,7 +148,7 @@ class SquaredHingeClassifier(LinearClassifierHead):
 
 
 def _rounds_little(C: float, energy: float) -> bool:
-    """Whether a Gram matrix in float32, known to the rounding of its trace, keeps the penalty."""
+    """Whether a Gram matrix in float32, rounded in proportion to its trace, will do for `C`."""
     return bool(2 * C * np.finfo(np.float32).eps * energy <= _MOST_ROUNDING)
 
 
@@ -158,7 +159,7 @@ def _single(X: Any, function: Callable[[Any], Any]) -> Any:
 
 
 class RidgeClassifier(RidgeHead, LinearClassifierHead):
-    r"""Least squares on one column of -1 and +1 for each class.
+    r"""Ridge regression on one column of -1 and +1 per class.
 
     Parameters
     ----------
@@ -168,22 +169,22 @@ class RidgeClassifier(RidgeHead, LinearClassifierHead):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
     validation_fraction : float, default=0.25
-        Share of the rows that ``C="auto"`` holds out.
+        Fraction of the rows that ``C="auto"`` holds out.
     random_state : int or None, default=None
-        Decides which rows these are.
+        Controls which rows are held out.
 
     Attributes
     ----------
     coef_ : array of shape (k, D)
-        Coefficients; `k` is 1 for two classes.
+        Coefficients, where `k` is 1 for two classes and the number of classes otherwise.
     intercept_ : array of shape (k,)
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     C_ : float
-        The penalty that was used.
+        Value of `C` that was used.
     choice_ : PenaltyChoice
-        What the held-out rows said, with ``C="auto"``.
+        Result of the choice on held-out rows. Only with ``C="auto"``.
 
     Examples
     --------
@@ -207,7 +208,7 @@ class RidgeClassifier(RidgeHead, LinearClassifierHead):
 
     @available_if(penalty_is_given)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to these rows and to those of earlier calls together: sums of them are kept.
+        """Fit to these rows together with those of earlier calls, of which sums are kept.
 
         Parameters
         ----------
@@ -216,15 +217,15 @@ class RidgeClassifier(RidgeHead, LinearClassifierHead):
         y : array of shape (n,)
             Classes.
         classes : array or None, default=None
-            All classes. By default those of the rows of the first call.
+            All classes; by default, those in the rows of the first call.
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
 
         Returns
         -------
         self
-            As `fit` on all rows would give it; rows of an earlier `fit` are forgotten. Each call
-            solves a system of `D` equations: a few thousand rows at a time cost little more.
+            The same as after `fit` on all rows; rows of an earlier `fit` are forgotten. Each call
+            solves a system of `D` equations, so a few thousand rows at a time add little cost.
 
         Examples
         --------
@@ -253,7 +254,7 @@ class RidgeClassifier(RidgeHead, LinearClassifierHead):
 
 
 class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
-    r"""Least squares with a penalty on the squares of the coefficients.
+    r"""Least squares with a penalty on the squared coefficients.
 
     Parameters
     ----------
@@ -261,9 +262,9 @@ class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
         Weight of the loss; scikit-learn's ``alpha`` is :math:`1 / (2 C)`. ``"auto"`` chooses it
         on held-out rows.
     validation_fraction : float, default=0.25
-        Share of the rows that ``C="auto"`` holds out.
+        Fraction of the rows that ``C="auto"`` holds out.
     random_state : int or None, default=None
-        Decides which rows these are.
+        Controls which rows are held out.
 
     Attributes
     ----------
@@ -272,9 +273,9 @@ class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
     intercept_ : float or array of shape (k,)
         Intercepts.
     C_ : float
-        The penalty that was used.
+        Value of `C` that was used.
     choice_ : PenaltyChoice
-        What the held-out rows said, with ``C="auto"``.
+        Result of the choice on held-out rows. Only with ``C="auto"``.
 
     Examples
     --------
@@ -307,7 +308,7 @@ class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Predicted numbers, where `X` is.
+        """Predict the targets of rows, where `X` is.
 
         Parameters
         ----------
@@ -317,26 +318,27 @@ class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
         Returns
         -------
         array of shape (n,), or (n, k) for several targets
+            Predicted targets.
         """
         return self._decisions(X)
 
     @available_if(penalty_is_given)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to these rows and to those of earlier calls together: sums of them are kept.
+        """Fit to these rows together with those of earlier calls, of which sums are kept.
 
         Parameters
         ----------
         X : array or dask array of shape (n, D)
             Features.
         y : array of shape (n,) or (n, k)
-            Numbers.
+            Targets.
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
 
         Returns
         -------
         self
-            As `fit` on all rows would give it; rows of an earlier `fit` are forgotten.
+            The same as after `fit` on all rows; rows of an earlier `fit` are forgotten.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The optimum of a support vector machine with hinge loss, from above."""
+"""An upper bound on the optimum of a support vector machine with hinge loss."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Float = NDArray[np.float64]
 
 
 def hinge_optimum(features: Float, signs: Float, C: float) -> float:
-    r"""An upper limit of the optimum of a support vector machine with hinge loss, close to it.
+    r"""Return a close upper bound on the optimum of a support vector machine with hinge loss.
 
     .. math:: \min_{w, b} \tfrac12 |w|^2 + C \sum_i \max(0, 1 - y_i (w \cdot \phi_i + b)) .
 
-    Any `w` and `b` give an upper limit. Here they are the solution for the squared hinge, with
-    the best length of `w` and the best `b` for it. It is what the data player of the margin
-    game can reach against the kernel of these features, by duality. The columns of `signs`, of
+    Any `w` and `b` give an upper bound. Here they are the solution for the squared hinge, with
+    the best length of `w` and the best `b` for it. By duality, the optimum is what the data player
+    of the margin game can reach against the kernel of these features. The columns of `signs`, of
     shape (n, k), are separate problems, whose values are added.
     """
-    # float32 is as good at this tolerance, and in half the time; the value is of float64
+    # float32 is as good at this tolerance, in half the time; the value is computed in float64
     rounded = features.astype(np.float32, copy=False)
     w = np.asarray(solve_squared_hinge(rounded, signs, C, tol=1e-4).coefficients, np.float64)
     outputs, square = features @ w, float((w**2).sum())
@@ -29,12 +29,12 @@ def hinge_optimum(features: Float, signs: Float, C: float) -> float:
     def value(length: float) -> float:
         return 0.5 * length**2 * square + _loss(length * outputs, signs, C)
 
-    # Convex in the length, as the least over b of a function that is convex in both.
+    # Convex in the length, as the minimum over b of a function that is convex in both.
     return float(minimize_scalar(value, bounds=(0, 10), method="bounded").fun)
 
 
 def _loss(outputs: Float, signs: Float, C: float) -> float:
-    """Least hinge loss over the intercept: piecewise linear in it, so that a corner is best."""
+    """Return the least hinge loss over the intercept: piecewise linear in it, so at a corner."""
     corners = np.sort(signs - outputs, axis=0)
     # The slope rises by C at each corner, from -C times the number of positive rows.
     positives = np.count_nonzero(signs > 0, axis=0)

@@ -1,10 +1,10 @@
 r"""The squared hinge loss minimised in passes over blocks of rows.
 
-The same problem as in :mod:`bochner.linear.squared_hinge`, for rows that are not held: a Newton
-step is one pass. It adds up the loss, its gradient and the Gram matrix of the active rows at the
-full step, and the loss alone at shorter ones; only where the full step is refused, which is rare,
-another pass follows at the best of these. Memory is one matrix of ``(D + 1)^2`` per column, and a
-block.
+The problem is that of :mod:`bochner.linear.squared_hinge`, for rows that are not held in memory.
+Each Newton step takes one pass, which adds up the loss, its gradient and the Gram matrix of the
+active rows at the full step, and the loss alone at shorter ones; only if the full step is
+rejected, which is rare, another pass follows at the best of these. The memory needed is one matrix
+of ``(D + 1)^2`` per column, and a block.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from bochner.linear.blocks import Blocks, TargetColumns, block_height
 from bochner.linear.design import Design, positive
 from bochner.linear.directions import solve_penalised
 
-_SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # step lengths that are looked at
+_SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # step lengths that are tried
 _ARMIJO = 1e-4
-_ROUNDING = 1e-12  # of the objective
+_ROUNDING = 1e-12  # relative to the objective
 
 Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class HingeSums:
-    """What rows add up to, for each of `k` columns.
+    """Sums over rows, for each of `k` columns.
 
-    `losses`, of shape (k, T), are at the step lengths; `pull` of shape (k, D + 1) and `gram` of
-    shape (k, D + 1, D + 1) are the gradient's and the Hessian's part at the full step. They are
-    where the features are.
+    `losses`, of shape (k, T), holds the losses at the step lengths; `pull`, of shape (k, D + 1),
+    and `gram`, of shape (k, D + 1, D + 1), are the parts of the gradient and of the Hessian at the
+    full step. They are where the features are.
     """
 
     n: int
@@ -68,7 +68,7 @@ def hinge_sums(
     start: Float | None,
     step: Float | None,
 ) -> HingeSums:
-    """The sums of a block along ``start + t * step``; None is zero."""
+    """Return the sums of a block along ``start + t * step``; None is zero."""
     columns, weights = targets(y, weights)
     parts = (
         _few_rows(function(X[rows, :]), columns[rows], _at(weights, rows), start, step)
@@ -106,8 +106,8 @@ def _there(V: Float, design: Design) -> Any:
 
 
 def _active_grams(design: Design, active: Any) -> Any:
-    """The Gram matrix of the active rows for each column."""
-    if not design.host:  # which rows these are the host need not know
+    """Return the Gram matrix of the active rows for each column."""
+    if not design.host:  # the host need not know which rows are active
         rows = cast(active, design.features.dtype)
         return design.xp.stack([design.gram(factors=rows[i, :]) for i in range(rows.shape[0])])
     if active.all():  # as at zero: all columns share it
@@ -116,7 +116,7 @@ def _active_grams(design: Design, active: Any) -> Any:
 
 
 class HingePasses:
-    """Newton's method for all columns together, a pass for each step."""
+    """Newton's method for all columns together, with one pass per step."""
 
     def __init__(
         self, blocks: Blocks, function: Callable[[Any], Any], targets: TargetColumns, C: float
@@ -126,15 +126,15 @@ class HingePasses:
 
     @cached_property
     def _first(self) -> HingeSums:
-        """The sums at zero, where all rows are active."""
+        """Sums at zero, where all rows are active."""
         return self._sums(None, None)
 
     def energy(self) -> float:
-        """The sum of the squares of all features."""
+        """Return the sum of the squares of all features."""
         return float(np.trace(self._first.gram[0]) - self._first.gram[0, -1, -1])
 
     def run(self, tol: float, max_steps: int) -> tuple[Float, Float]:
-        """Coefficients of shape (D, k) and intercepts of shape (k,)."""
+        """Return coefficients of shape (D, k) and intercepts of shape (k,)."""
         sums = self._first
         V = np.zeros_like(sums.pull)
         scale = np.linalg.norm(2 * self._C * sums.pull, axis=1)
@@ -145,7 +145,7 @@ class HingePasses:
             step = self._directions(sums, gradient)
             slopes = (gradient * step).sum(axis=1)
             decrease, rounding = -slopes / 2, (10 * sums.epsilon) ** 2 * values
-            enough = tol * (values + tol * at_zero)  # which rows of one class take to nothing
+            enough = tol * (values + tol * at_zero)  # the values alone are 0 for a single class
             done = (ratios <= tol) & (decrease <= enough) | (decrease <= rounding)
             if done.all():
                 break
@@ -159,7 +159,7 @@ class HingePasses:
     def _advance(
         self, V: Float, step: Float, before: Float, slopes: Float
     ) -> tuple[Float, Float, HingeSums]:
-        """The next point, its objective, and the sums there."""
+        """Return the next point, its objective, and the sums there."""
         sums = self._sums(V, step)
         tried = np.stack(
             [
@@ -191,7 +191,7 @@ class HingePasses:
         return values
 
     def _directions(self, sums: HingeSums, gradient: Float) -> Float:
-        # Without active rows nothing would hold the intercept: stay where it is.
+        # Without active rows nothing would determine the intercept: it stays where it is.
         penalty = np.ones(gradient.shape[1])
         penalty[-1] = 2 * self._C * sums.n * 1e-12
         return -np.stack(
@@ -211,7 +211,7 @@ class HingePasses:
 
 
 def _flat(V: Float) -> Float:
-    """The coefficients that are penalised: all but the intercept."""
+    """Return the coefficients that are penalised: all but the intercept."""
     flat = V.copy()
     flat[:, -1] = 0.0
     return flat

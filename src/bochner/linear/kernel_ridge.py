@@ -5,17 +5,17 @@ r"""Kernel ridge regression: a coefficient for every row, from the kernel matrix
     \left(K + \alpha\, \mathrm{diag}(1 / s)\right) a = y - b, \quad \textstyle\sum_i a_i = 0.
 
 This is what :mod:`bochner.linear.normal_equations` computes for as many features as rows; one
-factorisation of the kernel matrix is a fraction of the work of products with features, and it
-grows with the rows.
+factorisation of the kernel matrix takes a fraction of the work of products with features, and it
+can be extended by more rows.
 
-The coefficients sum to zero: they are the same for the kernel of centred features,
+The coefficients sum to zero, so that they are the same for the kernel of centred features,
 
 .. math:: k_c(x, z) = k(x, z) - m(x) - m(z) + \bar m, \qquad
     m(x) = \textstyle\frac1n \sum_i k(x, x_i),
 
-whose numbers are smaller, and with them the rounding. In float32, at half of the time and memory,
-its factor will do unless a pivot is nearly zero: this is seen when it is there, whatever the
-kernel and the penalty.
+whose values, and thus their rounding, are smaller. Its factor in float32, at half the time and
+memory, is precise enough unless a pivot is nearly zero: this can be checked once it has been
+computed, whatever the kernel and the penalty.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ from bochner.engine.places import (
 from bochner.linear.growing import ExtendedFactor, GrowingFactor
 from bochner.linear.normal_equations import NormalEquations, Solution, factor_ridge
 
-SINGLE_ROWS = 500  # fewer are no work in float64
-# Parts of the mean of the diagonal. Pivots are too small for float32 if the root mean square of
-# their inverses is larger than the inverse of the first. Predictions that pass were wrong by up to
-# 3 hundredths of the residuals, a thousandth of the squared error, on three tables with four
-# kernels and penalties of 1e-4 to 1e-9 for each row. Rows that are there twice need a penalty.
+SINGLE_ROWS = 500  # fewer rows are little work in float64
+# Fractions of the mean of the diagonal. Pivots are too small for float32 if the root mean square
+# of their inverses is larger than the inverse of the first. Predictions that pass were wrong by up
+# to 3 hundredths of the residuals, a thousandth of the squared error, on three tables with four
+# kernels and penalties of 1e-4 to 1e-9 per row. Duplicate rows need a penalty.
 _SMALL_PIVOT, _LEAST_PENALTY = 1e-3, 3e-5
 
 
 class KernelEquations:
-    """The kernel matrix of rows, their targets and weights.
+    """Equations of kernel ridge regression: the kernel matrix of rows, their targets and weights.
 
     Parameters
     ----------
     kernel : callable
-        From whether they are to be float32 to the values between the rows, of shape (n, n), in an
-        array that nobody else needs.
+        Function that returns the values between the rows, of shape (n, n), in an array that may be
+        overwritten. Its argument says whether they are to be float32.
     targets : array of shape (n, k)
         Numbers to predict.
     weights : array of shape (n,) or None
-        Of the rows; None is one each.
+        Weights of the rows; None is one each.
 
     Examples
     --------
@@ -75,8 +75,8 @@ class KernelEquations:
 
     def __init__(self, kernel: Callable[[bool], Any], targets: Any, weights: Any = None) -> None:
         self._kernel, self.targets, self.weights = kernel, targets, weights
-        self._kept: tuple[bool, CentredKernel] | None = None  # one: it is large
-        self.drowned = 0.0  # the largest penalty for which float32 did not do
+        self._kept: tuple[bool, CentredKernel] | None = None  # only one, as it is large
+        self.drowned = 0.0  # the largest penalty for which float32 was not enough
 
     @property
     def n_features(self) -> int:
@@ -89,11 +89,11 @@ class KernelEquations:
         return float(self.n_features if self.weights is None else to_numpy(self.weights).sum())
 
     def solve(self, alpha: float) -> Solution:
-        """Coefficients of shape (n, k) and intercepts of shape (k,) for one penalty."""
+        """Return coefficients of shape (n, k) and intercepts of shape (k,) for one penalty."""
         return self.settled(alpha).solve()
 
     def settled(self, alpha: float, *, last: bool = False) -> FactorisedKernel:
-        """The kernel matrix with one penalty; nothing is left for another one with `last`."""
+        """Factorise with one penalty; with `last`, nothing is kept for another penalty."""
         if self.n_features >= SINGLE_ROWS and alpha > self.drowned:
             with suppress(LinAlgError):
                 found = self._settled(alpha, single=True, last=last)
@@ -104,7 +104,7 @@ class KernelEquations:
 
     def _settled(self, alpha: float, *, single: bool, last: bool) -> FactorisedKernel:
         if self._kept is None or self._kept[0] != single:
-            self._kept = None  # before there is another
+            self._kept = None  # freed before another is made
             self._kept = single, CentredKernel.of(self._kernel(single), self.weights)
         kernel = self._kept[1]
         if last:  # the factor takes its place
@@ -113,19 +113,19 @@ class KernelEquations:
 
 
 class Means(NamedTuple):
-    """What is taken from a kernel to centre its features, and a constant that is added.
+    """Means subtracted from a kernel to centre its features, and a constant that is added.
 
-    Coefficients that sum to zero do not see the constant; without one the matrix of centred
+    Coefficients that sum to zero do not depend on the constant; without it the matrix of centred
     features would be singular.
     """
 
-    n_averaged: int  # rows that the means are of, the first ones
+    n_averaged: int  # number of rows, the first ones, that the means are taken over
     by_row: Any  # of shape (n,)
     offset: Any
 
     @classmethod
     def of(cls, kernel: Any) -> Means:
-        """Those of a kernel matrix, over all of its rows."""
+        """Return the means of a kernel matrix, over all of its rows."""
         xp, n = namespace(kernel), kernel.shape[0]
         by_row = xp.mean(kernel, axis=1)
         mean = xp.mean(by_row)
@@ -133,13 +133,13 @@ class Means(NamedTuple):
         return cls(n, by_row, mean + size * n**-0.5)
 
     def with_rows(self, kernel: Any) -> Means:
-        """Those of more rows, from their values with the ones so far."""
+        """Return the means extended by more rows, from their values with the rows so far."""
         xp = namespace(kernel)
         new = xp.mean(kernel[:, : self.n_averaged], axis=1)
         return self._replace(by_row=xp.concat([self.by_row, new]))
 
     def taken_from(self, kernel: Any) -> Any:
-        """The kernel between the last rows and all, centred in its place."""
+        """Return the kernel between the last rows and all rows, centred in place."""
         kernel -= self.by_row[-kernel.shape[0] :, None]
         kernel -= self.by_row - self.offset
         return kernel
@@ -147,7 +147,7 @@ class Means(NamedTuple):
 
 @dataclass(frozen=True)
 class CentredKernel:
-    """Values of the kernel of centred features between rows, times the roots of their weights."""
+    """Kernel values of centred features between rows, times the roots of their weights."""
 
     values: Any
     means: Means
@@ -155,7 +155,7 @@ class CentredKernel:
 
     @classmethod
     def of(cls, kernel: Any, weights: Any = None) -> CentredKernel:
-        """Those of a kernel matrix, in its place."""
+        """Centre a kernel matrix in place."""
         means, roots = Means.of(kernel), _roots(weights, kernel)
         kernel = means.taken_from(kernel)
         if weights is not None:
@@ -167,9 +167,10 @@ class CentredKernel:
     def settled(
         self, alpha: float, targets: Any, *, overwrite: bool, checked: bool
     ) -> FactorisedKernel:
-        """The equations of a penalty.
+        """Return the factorised equations for a penalty.
 
-        Where rounding drowns it: a LinAlgError if they are `checked`, otherwise a larger one.
+        If rounding drowns the penalty, this raises a LinAlgError with `checked` and uses a larger
+        penalty otherwise.
         """
         K, xp, small = self.values, namespace(self.values), None
         if checked:
@@ -185,14 +186,14 @@ class CentredKernel:
 
 @dataclass(frozen=True)
 class FactorisedKernel:
-    """Equations with a penalty that is settled, to which more rows may be added."""
+    """Equations with a fixed penalty, to which more rows may be added."""
 
     alpha: float
-    shift: Any  # the penalty, and what rounding asks for
+    shift: Any  # the penalty plus what rounding requires
     factor: Any
     targets: Any
     roots: Any
-    small: float | None  # pivots that the dtype does not bear; None: it is the widest
+    small: float | None  # size of pivots that is too small for the dtype; None for the widest
     means: Means
 
     @property
@@ -202,12 +203,12 @@ class FactorisedKernel:
 
     @property
     def dtype(self) -> Any:
-        """Of the kernel's values."""
+        """Dtype of the kernel's values."""
         return self.factor.dtype
 
     @property
     def will_do(self) -> bool:
-        """Whether the rounding of the factor is of no account."""
+        """Whether the rounding of the factor is negligible."""
         if self.small is None:
             return True
         xp, pivots = namespace(self.factor.pivots), self.factor.pivots
@@ -215,20 +216,20 @@ class FactorisedKernel:
         return bool(xp.all(pivots > 0) & (xp.mean((self.small / pivots) ** 2) <= 1))
 
     def solve(self, alpha: float | None = None) -> Solution:
-        """Coefficients of shape (n, k) and intercepts of shape (k,); `alpha` is known."""
+        """Return coefficients of shape (n, k) and intercepts of shape (k,); `alpha` is ignored."""
         centre = namespace(self.targets).mean(self.targets, axis=0)
-        # an offset would take float32's digits
+        # an offset would cost digits of float32
         coefficients, intercepts = self._solve(self.roots * (self.targets - centre))
         return coefficients, intercepts + centre
 
     def solve_with_slope(self, alpha: float | None = None) -> tuple[Solution, Solution]:
-        """The solution, and its derivative with respect to the logarithm of the penalty."""
+        """Return the solution, and its derivative with respect to the logarithm of the penalty."""
         solution, xp = self.solve(), namespace(self.targets)
         roots = xp.where(self.roots > 0, self.roots, xp.ones_like(self.roots))
         return solution, self._solve(-self.shift * solution[0] / roots)
 
     def _solve(self, right: Any) -> Solution:
-        """The solution with a right-hand side that is multiplied by the roots already."""
+        """Solve for a right-hand side that is already multiplied by the roots."""
         xp, roots = namespace(right), self.roots
         both = xp.concat([right, roots], axis=1)
         solved = roots * cast(self.factor.solve(cast(both, self.dtype)), right.dtype)
@@ -238,21 +239,21 @@ class FactorisedKernel:
         return coefficients, intercepts - cast(self.means.by_row, right.dtype) @ coefficients
 
     def with_rows(self, kernel: Any, targets: Any, weights: Any = None) -> FactorisedKernel:
-        """The equations of more rows, in a fraction of the time of new ones.
+        """Return the equations extended by more rows, in a fraction of the time of new ones.
 
         Parameters
         ----------
         kernel : array of shape (p, n + p)
-            Values between the new rows, and the rows so far with the new ones after them, in an
-            array that nobody else needs.
+            Values between the new rows and all rows, the new ones last, in an array that may be
+            overwritten.
         targets, weights : arrays of shape (p, k) and (p,)
-            Of the new rows.
+            Targets and weights of the new rows.
         """
         xp, p = namespace(kernel), kernel.shape[0]
         means = self.means.with_rows(kernel)
         kernel = means.taken_from(kernel)
         roots = xp.concat([self.roots, _roots(weights, kernel)], axis=0)
-        if not bool(xp.all(roots == 1)):  # a copy of many numbers
+        if not bool(xp.all(roots == 1)):  # this copies a large array
             narrow = cast(roots, kernel.dtype)
             kernel = narrow[-p:, :] * kernel * narrow.T
         corner = kernel[:, -p:] + self.shift * identity(p, kernel, kernel.dtype)
@@ -261,13 +262,13 @@ class FactorisedKernel:
         return replace(self, factor=factor, targets=both, roots=roots, means=means)
 
     def with_targets(self, scale: Any, shift: Any) -> FactorisedKernel:
-        """The same with the targets ``scale * y + shift``, column by column."""
+        """Return the equations for the targets ``scale * y + shift``, column by column."""
         scale, shift = convert(scale, self.targets), convert(shift, self.targets)
         return replace(self, targets=self.targets * scale + shift)
 
 
 def _roots(weights: Any, kernel: Any) -> Any:
-    """Roots of the weights of rows, as a column: a row of weight 0 is one that is not there."""
+    """Return the roots of the row weights as a column; a row of weight 0 counts as absent."""
     dtype = wide_dtype(kernel)
     if weights is None:
         return 1 + zeros((kernel.shape[0], 1), kernel, dtype)
@@ -280,10 +281,10 @@ RidgeEquations = NormalEquations | FactorisedKernel
 def ridge_equations(
     feature_map: Any, X: Any, targets: Any, weights: Any = None
 ) -> NormalEquations | KernelEquations:
-    """What a ridge regression on the features of rows needs.
+    """Return the equations of a ridge regression on the features of rows.
 
-    The columns of a map are features, of which sums are kept; or, where it says so by
-    ``expands_rows``, values of a kernel at the rows it was fitted to: these ones.
+    The columns of a map are features, of which sums are kept; or, if its ``expands_rows`` is true,
+    values of a kernel at the rows it was fitted to, which must be `X`.
     """
     if not getattr(feature_map, "expands_rows", False):
         return NormalEquations.from_map(feature_map.transform, X, targets, weights)

@@ -1,8 +1,8 @@
 r"""Newton's method for many squared-hinge problems at once.
 
-The loss is quadratic wherever no row crosses the margin, so that Newton's method ends after a few
-steps; along each step the loss is piecewise quadratic, and its minimum is found by Newton's method
-in one dimension, or on a device from a grid of step lengths.
+The loss is quadratic as long as no row crosses the margin, so that Newton's method ends after a
+few steps; along each step the loss is piecewise quadratic, and its minimum is found by Newton's
+method in one dimension, or on a device from a grid of step lengths.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bochner.linear.directions import DenseDevice, Directions
 
 _LINE_STEPS = 12
 _GRID = 16  # step lengths tried at once on a device
-_LONGEST = 2.0  # of them
-_MOST_IN_KERNELS = 1024  # features, fewer than which a program of a kernel holds
+_LONGEST = 2.0  # the longest of them
+_MOST_IN_KERNELS = 1024  # a program of a kernel holds fewer features than this
 
 
 class Newton:
@@ -35,7 +35,7 @@ class Newton:
     def run(
         self, V: Any, margins: Any, tol: float | None, max_steps: int
     ) -> tuple[Any, Any, int, float | None]:
-        """From `V` and its margins: the solution, its margins, steps taken, optimality."""
+        """Start from `V` and its margins; return the solution, margins, step count, optimality."""
         if tol is not None and self.design.host:
             return self._watched(V, margins, tol, max_steps)
         return self._run(V, margins, tol, max_steps)
@@ -51,7 +51,7 @@ class Newton:
         return self.xp.concat([V[:, :-1], self.xp.zeros_like(V[:, :1])], axis=1)
 
     def _scale(self, Y: Any) -> Any:
-        """The norm of the gradient at zero."""
+        """Return the norm of the gradient at zero."""
         pull = self.design.adjoint(self.design.weighted(Y))
         return 2 * self.C * norm(self.xp, pull)
 
@@ -62,7 +62,7 @@ class Newton:
         return V + t * direction, margins + cast(t, margins.dtype) * change
 
     def blind_step(self, V: Any, margins: Any) -> tuple[Any, Any]:
-        """One step of all columns, without looking whether it is needed."""
+        """Take one step in all columns, without checking whether it is needed."""
         gradient = self._gradient(V, margins, self.Y)
         columns = list(range(self.Y.shape[0]))
         enough = self.xp.zeros_like(gradient[:, :1]) if self.design.host else None
@@ -72,7 +72,7 @@ class Newton:
     def _run(
         self, V: Any, margins: Any, tol: float | None, max_steps: int
     ) -> tuple[Any, Any, int, Any]:
-        """All columns to the end; the host waits only if there is a `tol`."""
+        """Iterate on all columns to the end; the host waits only if there is a `tol`."""
         xp, Y = self.xp, self.Y
         columns = list(range(Y.shape[0]))
         if tol is None:
@@ -99,7 +99,7 @@ class Newton:
     def _watched(
         self, V: Any, margins: Any, tol: float, max_steps: int
     ) -> tuple[Any, Any, int, float]:
-        """On the host: columns that are done drop out."""
+        """Iterate on the host, where columns that are done drop out."""
         Y, scale = self.Y, self._scale(self.Y)
         V_out, margins_out, optimality = V.copy(), margins.copy(), np.zeros(len(V))
         columns = np.arange(len(V))
@@ -137,7 +137,7 @@ class Newton:
         return V_out, margins_out, steps, worst
 
     def _value(self, V: Any, margins: Any) -> Any:
-        """The objective, of shape (k, 1)."""
+        """Return the objective, of shape (k, 1)."""
         xp = self.xp
         rest = cast(positive(xp, 1 - margins), self.design.wide)
         weights = self.design.weights
@@ -146,26 +146,26 @@ class Newton:
         return dot(xp, flat, flat) / 2 + self.C * xp.sum(squares, axis=1, keepdims=True)
 
     def _is_surely_near(self, gradient: Any, value: Any, tol: float) -> Any:
-        """Whether even the penalty alone, as the Hessian, would predict a small decrease.
+        """Whether the predicted decrease is small even with the penalty alone as the Hessian.
 
-        The intercept has none, but the rows that hold it count far more.
+        The intercept has no penalty, but the rows that determine it count far more.
         """
         return dot(self.xp, gradient, gradient) / 2 <= tol * self._level(value, tol)
 
     def _is_near(self, gradient: Any, direction: Any, value: Any, flat: Any, tol: float) -> Any:
         """Whether the predicted decrease is small: with a flat gradient, or lost in rounding.
 
-        A flat gradient alone says little where features are nearly equal: they have directions in
-        which a small gradient leads far.
+        A flat gradient alone says little where features are nearly collinear: there are directions
+        in which a small gradient leads far.
         """
         decrease = -dot(self.xp, gradient, direction) / 2
         rounding = (10 * self.design.epsilon) ** 2 * value
         return (flat & (decrease <= tol * self._level(value, tol))) | (decrease <= rounding)
 
     def _level(self, value: Any, tol: float) -> Any:
-        """What a decrease is compared with: the objective, and a little of that at zero.
+        """Return what a decrease is compared with: the objective, plus a little of that at zero.
 
-        Rows that an intercept alone gets right have an objective of nothing at all.
+        For rows that an intercept alone gets right, the objective is zero.
         """
         weights = self.design.weights
         total = self.design.n if weights is None else self.xp.sum(cast(weights, value.dtype))
@@ -182,14 +182,14 @@ class Newton:
 
 
 def newton_steps(features: Any, signs: Any, C: Any, V: Any, n_steps: int) -> tuple[Any, Any]:
-    """Newton steps and nothing else, for a caller that repeats them on a device.
+    """Take Newton steps and do nothing else, for a caller that repeats them on a device.
 
-    What :func:`solve_squared_hinge` does there with ``tol=None``, without its checks: the host
-    neither waits nor copies, so that the steps can be recorded
+    This is what :func:`solve_squared_hinge` does there with ``tol=None``, without its checks: the
+    host neither waits nor copies, so that the steps can be recorded
     (:class:`~bochner.engine.replay.Replayed`). Columns of zeros may stand for features to come;
-    their coefficients stay zero. `signs`, of shape (n, k), are in the features' dtype; `V`, of
-    shape (k, D + 1), is where to begin, with the intercepts last, and is returned after the steps
-    together with the margins, of shape (n, k).
+    their coefficients stay zero. `signs`, of shape (n, k), is in the features' dtype; `V`, of
+    shape (k, D + 1), is the starting point, with the intercepts last. Returns `V` after the steps
+    and the margins, of shape (n, k).
     """
     design, Y = Design(features, None, True), signs.T
     if _is_in_kernels(design, Y):
@@ -210,7 +210,7 @@ def blind_steps(
     margins: Any,
     C: Any,
 ) -> tuple[Any, Any]:
-    """So many steps from `V` and its margins, without looking, by Gram matrices on a device."""
+    """Take `n_steps` unchecked steps from `V` and its margins, by Gram matrices on a device."""
     design = Design(features, weights, fit_intercept)
     if _is_in_kernels(design, Y):
         return _steps_in_kernels(design, Y, C, V, n_steps)
@@ -239,8 +239,10 @@ def are_in_kernels(designs: Sequence[Design], Y: Any) -> bool:
 def newton_steps_of_several(
     n_steps: int, signs: Any, C: Any, V: Any, *features: Any
 ) -> tuple[Any, Any]:
-    """:func:`newton_steps` of problems with the same signs, of shape (n, 1), on features of their
-    own; `V` has a row for each, and so have the margins, of shape (p, n)."""
+    """Run :func:`newton_steps` on several problems with the same signs and their own features.
+
+    The signs have shape (n, 1); `V` has a row per problem, as have the margins, of shape (p, n).
+    """
     Y, designs = signs.T, [Design(each, None, True) for each in features]
     if are_in_kernels(designs, Y):
         from bochner.engine.tiles import hinge
@@ -257,9 +259,9 @@ def newton_steps_of_several(
 
 
 class Line:
-    """The loss along a direction: convex and piecewise quadratic, its slope piecewise linear.
+    """The loss along a direction: convex and piecewise quadratic, with a piecewise linear slope.
 
-    Its methods find the step length that minimises it, of shape (k, 1).
+    The methods find the step length that minimises the loss, of shape (k, 1).
     """
 
     def __init__(
@@ -272,7 +274,7 @@ class Line:
         self.weighted = design.weighted(change)
 
     def watched(self) -> Any:
-        """Newton's method within a bracket, as far as needed; NumPy."""
+        """Find it by Newton's method within a bracket, with as many steps as needed; NumPy."""
         steep = self.weighted * self.change
         t = np.ones_like(self.linear)
         low, high = np.zeros_like(t), np.full_like(t, np.inf)
@@ -288,7 +290,7 @@ class Line:
             guess = t - slope / curvature
             good = (guess > low) & (guess < high)
             near = np.abs(slope) <= 0.02 * curvature * t
-            # Where many rows enter at once the curvature alone would call a steep slope near.
+            # Where many rows enter at once, a large curvature could make a steep slope seem near.
             if np.all(near & (np.abs(slope) <= 0.5 * np.abs(at_zero))):
                 # The next guess is better still; exact if no row crosses between the two.
                 return np.where(good, guess, t)
@@ -296,10 +298,10 @@ class Line:
         return t
 
     def unwatched(self) -> Any:
-        """A grid of step lengths at once, then grids inside the interval that holds the zero.
+        """Find it from a grid of step lengths, refined inside the interval that holds the zero.
 
-        Few operations, and none that the host must wait for. At the end the slope is taken for
-        linear between two points.
+        This takes few operations, and none that the host must wait for. At the end the slope is
+        taken to be linear between two points.
         """
         xp = self.xp
         ones = zeros((1, _GRID), self.linear, self.linear.dtype) + 1.0
@@ -318,7 +320,7 @@ class Line:
         return low + share * width
 
     def _slopes(self, t: Any) -> Any:
-        """Slopes at several step lengths `t`, of shape (k, T)."""
+        """Return the slopes at several step lengths `t`, of shape (k, T)."""
         steps = cast(t, self.room.dtype)[:, :, None]
         rest = self.room[:, None, :] - steps * self.change[:, None, :]
         loss = positive(self.xp, rest) @ self.weighted[:, :, None]

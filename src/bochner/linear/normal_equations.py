@@ -2,8 +2,8 @@ r"""Ridge regression from sums over rows.
 
 .. math:: \min_{W, b} \; \sum_i s_i |y_i - W^\top x_i - b|^2 + \alpha \|W\|^2
 
-needs the weighted mean, Gram matrix and moments of the rows, and nothing else: these are added up
-block by block, and the sums of two parts of the rows are those of the whole.
+needs only the weighted mean, Gram matrix and moments of the rows. These are added up block by
+block, and the sums of two parts of the rows combine to those of the whole.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bochner.linear.blocks import block_height
 from bochner.linear.growing import GrowingFactor
 
 _BLOCK, _DEVICE_BLOCK = 2**10, 2**13  # rows that are made wide at a time
-_ONE_FACTORISATION = 16  # Cholesky factors, of which a path takes as many as it needs, cost less
+_ONE_FACTORISATION = 16  # penalties, for fewer of which one Cholesky factor each costs less
 
 Solution = tuple[Any, Any]
 
@@ -39,12 +39,12 @@ Solution = tuple[Any, Any]
 def factor_ridge(
     gram: Any, penalty: float, epsilon: float, *, overwrite: bool = False
 ) -> tuple[Any, GrowingFactor]:
-    r"""The Cholesky factor of :math:`G + \lambda I`, where `G` is, and the penalty it has.
+    r"""Return the penalty used and the Cholesky factor of :math:`G + \lambda I`, where `G` is.
 
-    Where rounding, by a relative `epsilon` of the features, leaves the matrix indefinite, the
-    penalty grows with it. A device does not say whether the factorisation succeeds: there it does
-    so at once, and the host does not wait; so it does with `overwrite`, which leaves nothing of
-    the matrix.
+    If rounding, by a relative `epsilon` of the features, leaves the matrix indefinite, the penalty
+    is increased accordingly. A device does not report whether the factorisation succeeds: there
+    the penalty is increased at once, and the host does not wait. The same holds with `overwrite`,
+    which destroys the matrix.
     """
     xp = namespace(gram)
     rounding = epsilon * xp.max(xp.linalg.diagonal(gram), axis=-1)
@@ -63,19 +63,19 @@ def factor_ridge(
 
 @dataclass(frozen=True)
 class NormalEquations:
-    r"""What rows add up to: their weight, means, centred Gram matrix and moments.
+    r"""Sums over rows: their weight, means, centred Gram matrix and moments.
 
     The sums are float64 wherever the device has it: float32 sums of squares would hide the
-    weakest penalties. On the host products of 1024 centred float32 rows are float32 and their sum
-    is float64, in two thirds of the time: of features of norm one that is off by 3e-10 for each
-    row, where the weakest penalty is 1e-9.
+    weakest penalties. On the host, products of 1024 centred float32 rows are float32 and their sum
+    is float64, in two thirds of the time: for features of norm one the error is 3e-10 per row,
+    where the weakest penalty is 1e-9.
 
     Attributes
     ----------
     weight : float
-        Sum of the weights; the number of rows without any.
+        Sum of the weights; the number of rows if there are none.
     means, target_means : arrays of shape (D,) and (k,)
-        Weighted means.
+        Weighted means of the features and of the targets.
     gram, moments : arrays of shape (D, D) and (D, k)
         :math:`\sum_i s_i (x_i - \bar x)(x_i - \bar x)^\top` and
         :math:`\sum_i s_i (x_i - \bar x)(y_i - \bar y)^\top`.
@@ -106,11 +106,11 @@ class NormalEquations:
         Parameters
         ----------
         features : array of shape (n, D)
-            float32 or float64, NumPy or on a device.
+            Features in float32 or float64, in NumPy or on a device.
         targets : array of shape (n, k)
             Numbers to predict.
         weights : array of shape (n,) or None, default=None
-            Of the rows; None is one each.
+            Weights of the rows; None is one each.
         """
         xp, wide = namespace(features), wide_dtype(features)
         n, D = features.shape
@@ -136,7 +136,7 @@ class NormalEquations:
             moments = moments + rows.T @ aims
             rows = cast(rows, product)
             # the product of an array with its own transpose takes half the time in BLAS
-            gram += rows.T @ rows  # in place: these matrices are what memory is needed for
+            gram += rows.T @ rows  # in place: these matrices take most of the memory
         epsilon = machine_epsilon(features.dtype, xp)
         return cls(total, means, target_means, gram, moments, epsilon)
 
@@ -144,12 +144,12 @@ class NormalEquations:
     def from_map(
         cls, function: Callable[[Any], Any], X: Any, targets: Any, weights: Any = None
     ) -> NormalEquations:
-        """Add up the features of rows, wherever these are, a block at a time.
+        """Add up the features of rows, wherever these are, one block at a time.
 
         Parameters
         ----------
         function : callable
-            From some of the rows to their features, of which no more than a block is ever held.
+            Function from rows to their features, of which no more than a block is ever held.
         X : array of shape (n, d)
             Rows: NumPy, sparse, on a device, or a dask array.
         targets, weights : arrays of shape (n, k) and (n,)
@@ -162,7 +162,7 @@ class NormalEquations:
         return result
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
-        """The sums of two parts of the rows together (Chan, Golub and LeVeque)."""
+        """Combine the sums of two parts of the rows (Chan, Golub and LeVeque)."""
         if not (self.weight and other.weight):  # an empty part adds nothing
             return self if self.weight else other
         total = self.weight + other.weight
@@ -186,36 +186,36 @@ class NormalEquations:
         return int(self.gram.shape[0])
 
     def with_targets(self, scale: Any, shift: Any) -> NormalEquations:
-        """The sums for the targets ``scale * y + shift`` in the place of `y`, column by column."""
+        """Return the sums for the targets ``scale * y + shift``, column by column."""
         scale, shift = convert(scale, self.moments), convert(shift, self.moments)
         moments, means = self.moments * scale, self.target_means * scale + shift
         return replace(self, moments=moments, target_means=means)
 
     def settled(self, alpha: float, *, last: bool = False) -> NormalEquations:
-        """These: nothing is known better for one penalty alone."""
+        """Return these equations, since there is nothing to gain from fixing one penalty."""
         return self
 
     def solve(self, alpha: float) -> Solution:
-        """Coefficients of shape (D, k) and intercepts of shape (k,) for one penalty."""
+        """Return coefficients of shape (D, k) and intercepts of shape (k,) for one penalty."""
         return self._with_intercepts(
             factor_ridge(self.gram, alpha, self.epsilon)[1].solve(self.moments)
         )
 
     def solve_with_slope(self, alpha: float) -> tuple[Solution, Solution]:
-        """The solution, and its derivative with respect to the logarithm of the penalty."""
+        """Return the solution, and its derivative with respect to the logarithm of the penalty."""
         shift, factor = factor_ridge(self.gram, alpha, self.epsilon)
         coefficients = factor.solve(self.moments)
         slope = -shift * factor.solve(coefficients)
         return self._with_intercepts(coefficients), (slope, -self.means @ slope)
 
     def path(self, alphas: Sequence[float]) -> Iterator[Solution]:
-        """Solutions for several penalties, in their order, from one factorisation."""
+        """Yield solutions for several penalties, in order; for many, from one factorisation."""
         if len(alphas) < _ONE_FACTORISATION:
             yield from map(self.solve, alphas)
             return
         xp = namespace(self.gram)
         values, vectors = xp.linalg.eigh(self.gram)
-        values = xp.clip(values, 0.0, None)  # rounding may leave them below
+        values = xp.clip(values, 0.0, None)  # rounding may make them negative
         turned = vectors.T @ self.moments
         for alpha in alphas:
             yield self._with_intercepts(vectors @ (turned / (values + alpha)[:, None]))

@@ -1,4 +1,4 @@
-"""Losses on the same held-out rows, compared row by row: is one clearly lower than another?"""
+"""Losses on the same held-out rows, compared row by row: whether one is clearly lower."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def is_clearly_lower(
     Parameters
     ----------
     losses, others : arrays of shape (n,)
-        Of the same rows.
+        Losses on the same rows.
     errors : float, default=1.0
-        How many standard errors.
+        Number of standard errors.
     weights : array of shape (n,), optional
         Counts of the rows.
 
@@ -43,12 +43,12 @@ def is_clearly_lower(
 
 
 def best_or_first(losses: Sequence[Float], weights: Float | None = None) -> int:
-    """Which losses are lowest on average: the first, unless others are so by a standard error.
+    """Return which losses are lowest on average: the first, unless beaten by a standard error.
 
     Parameters
     ----------
     losses : sequence of arrays of shape (n,)
-        Of the same rows, the simplest choice first.
+        Losses on the same rows, the simplest choice first.
     weights : array of shape (n,), optional
         Counts of the rows.
 

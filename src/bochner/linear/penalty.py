@@ -12,17 +12,17 @@ from bochner.linear.scoring import Measure
 if TYPE_CHECKING:
     from bochner.linear.base import LinearHead
 
-PATIENCE = 2  # penalties in a row that do worse than an earlier one: the path ends
-_SAYS_NOTHING = 0.02  # of the way from a constant to no error: too little to stop at
+PATIENCE = 2  # penalties in a row that do worse than an earlier one before the path ends
+_SAYS_NOTHING = 0.02  # share of the way from a constant to no error: too little to stop at
 
 
 @dataclass(frozen=True)
 class PenaltyChoice:
-    """The penalty that did best on held-out rows: the one at `position` of the path.
+    """The penalty that did best on held-out rows, at `position` of the path.
 
-    `C` is the one with the rows that were fitted. The choice was made by `judged`, see
-    :meth:`bochner.linear.scoring.Measure.judge`; `score` is the measure on the held-out rows, and
-    `scores` what all penalties that were tried were judged by.
+    `C` is its value for the rows that were fitted during the choice. The choice was made by
+    `judged`, see :meth:`bochner.linear.scoring.Measure.judge`; `score` is the measure on the
+    held-out rows, and `scores` are the values of `judged` for all penalties that were tried.
     """
 
     position: int
@@ -44,11 +44,11 @@ def choose_penalty(
     sample_weight: Any = None,
     patience: int | None = PATIENCE,
 ) -> PenaltyChoice:
-    """The penalty of the path that is best on held-out rows; of equally good ones the strongest.
+    """Choose the penalty of the path that is best on held-out rows; on ties, the strongest.
 
     The path, by default the head's own, ends when `patience` penalties in a row did worse than the
-    best so far, once that is better than a constant: up to there penalties may be so strong that
-    only noise is fitted. None goes to the end.
+    best so far, provided that the best is better than a constant: before that, penalties may be so
+    strong that only noise is fitted. With None the path is followed to its end.
     """
     best: tuple[int, float, Any] | None = None
     scores: list[float] = []

@@ -35,18 +35,18 @@ class GrowingRidge:
 
     With :math:`\Phi_c` the features less their column means, the coefficients solve
     :math:`(\Phi_c^T \Phi_c + \lambda I) W = \Phi_c^T Y`. Appending `p` columns to `D` costs
-    O(n D p) instead of the O(n D^2) of a new Gram matrix. A solution does not touch the rows: it
-    costs O(D^3), or O(D^2 p) if the penalty is that of the last one, whose Cholesky factor grows.
+    O(n D p) instead of the O(n D^2) of a new Gram matrix. Solving does not touch the rows: it
+    costs O(D^3), or O(D^2 p) if the penalty is the last one again, whose Cholesky factor grows.
 
     Parameters
     ----------
     targets : array of shape (n,) or (n, k)
         Numbers to predict.
     fit_intercept : bool, default=True
-        Whether there is an intercept; it is not penalised.
+        Whether to fit an intercept, which is not penalised.
     capacity : int, optional
-        Number of feature columns that room is made for at first. Without it, and beyond it, the
-        room doubles when it is full.
+        Number of feature columns to allocate at first. Without it, and beyond it, the capacity
+        doubles whenever it is reached.
 
     Notes
     -----
@@ -83,22 +83,22 @@ class GrowingRidge:
 
     @property
     def n_features(self) -> int:
-        """The number of features so far."""
+        """Number of features so far."""
         return self._columns.n_columns
 
     @property
     def features(self) -> Any:
-        """The features so far, of shape (n, D): a view, one column after the other in memory."""
+        """Features so far, of shape (n, D): a view, stored column by column."""
         self._check_not_empty()
         return self._columns.array
 
     def append(self, columns: Any) -> Self:
-        """Take `columns`, of shape (n, p), as further features.
+        """Append columns as further features.
 
         Parameters
         ----------
         columns : array of shape (n, p)
-            float32 or float64; all appended columns must have one dtype.
+            New features in float32 or float64; all appended columns must have the same dtype.
 
         Returns
         -------
@@ -124,12 +124,12 @@ class GrowingRidge:
         else:
             means = self._zeros(after - before)
         self._means[before:after] = means
-        # Centred on one side is enough; centred products would lose their digits to the means.
+        # Centring one side is enough; products centred afterwards would lose digits to the means.
         centred = (rows - cast(means, rows.dtype)[:, None]).T
         block = self._products(slice(0, after), centred)
         self._gram[:after, before:after] = block
         self._gram[before:after, :after] = block.T
-        # Symmetric to the bit, whatever the order of the product's sums.
+        # Exactly symmetric, whatever the order of summation in the product.
         corner = block[before:, :]
         self._gram[before:after, before:after] = (corner + corner.T) / 2
         new = slice(before, after)
@@ -137,21 +137,21 @@ class GrowingRidge:
         return self
 
     def solve(self, penalty: float, some: Any = None) -> tuple[Any, Any]:
-        r"""Coefficients and intercepts for one penalty :math:`\lambda`.
+        r"""Solve for one penalty :math:`\lambda`.
 
         Parameters
         ----------
         penalty : float
             Greater than 0; scikit-learn's ``alpha``.
         some : integer array of shape (D,) or None, default=None
-            Positions of the features to use, where they are; None is all.
+            Positions of the features to use, on the device of the features; None is all.
 
         Returns
         -------
         coefficients : array of shape (D, k)
-            Wide: float64 where the device has it.
+            Coefficients, wide: in float64 where the device has it.
         intercepts : array of shape (k,)
-            Zero without `fit_intercept`.
+            Intercepts; zero without `fit_intercept`.
         """
         self._check_not_empty()
         if not (np.isfinite(penalty) and penalty > 0):
@@ -163,11 +163,11 @@ class GrowingRidge:
         return coefficients, self._target_means - self._means[:D] @ coefficients
 
     def solver(self, some: Any) -> Callable[[Any], tuple[Any, Any]]:
-        """:meth:`solve` with the features at the positions `some`, for several penalties.
+        """Return a function that solves as :meth:`solve` with the features at positions `some`.
 
-        One after the other, or on a device for an array of them at once; results are stacked.
-        There `some` may also be several sets of as many positions, of shape (s, D): results for
-        an array of penalties have shapes (s, p, D, k) and (s, p, k).
+        It takes one penalty at a time, or on a device an array of them at once, with results
+        stacked. There `some` may also be several sets of equally many positions, of shape (s, D):
+        results for an array of penalties have shapes (s, p, D, k) and (s, p, k).
         """
         self._check_not_empty()
         xp = self._xp
@@ -192,11 +192,11 @@ class GrowingRidge:
         return solve
 
     def residuals(self, penalty: float) -> Any:
-        """What the solution leaves of the targets, ``Y - Phi W - b``, of shape (n, k)."""
+        """Return the residuals of the solution, ``Y - Phi W - b``, of shape (n, k)."""
         return self.residuals_and_square(penalty)[0]
 
     def residuals_and_square(self, penalty: float) -> tuple[Any, Any]:
-        """The residuals, and the sum of the squares of the coefficients that the penalty weighs.
+        """Return the residuals, and the sum of squared coefficients that the penalty weights.
 
         Parameters
         ----------
@@ -206,9 +206,9 @@ class GrowingRidge:
         Returns
         -------
         residuals : array of shape (n, k)
-            In the dtype of the features.
+            Residuals, in the dtype of the features.
         square : array of shape ()
-            Of all columns together; wide.
+            Sum of squares over all columns together; wide.
         """
         coefficients, intercepts = self.solve(penalty)
         dtype = self._like.dtype
@@ -231,11 +231,11 @@ class GrowingRidge:
         self._right = self._zeros(0, Y.shape[1])
 
     def _factor(self, penalty: float) -> GrowingFactor:
-        """The factor of the equations: the last one, grown, where the penalty is the same."""
+        """Return the factor of the equations: the last one, grown, if the penalty is the same."""
         D = self.n_features
         if self._factored is not None and self._factored[0] == penalty:
             _, shift, factor = self._factored
-            with suppress(LinAlgError):  # rounding: made anew, with a larger shift
+            with suppress(LinAlgError):  # due to rounding: factored anew, with a larger shift
                 if factor.size < D:
                     new = self._gram[:D, factor.size : D]
                     factor.append(new + shift * identity(D, new, new.dtype)[:, factor.size :])
@@ -248,7 +248,7 @@ class GrowingRidge:
         return zeros(shape, self._like, self._wide)
 
     def _make_room(self, D: int) -> None:
-        """As much room as there is for columns; `D` of them are in it already."""
+        """Make as much room here as there is for columns; `D` of them are in it already."""
         room, gram, means, right = (
             self._columns.room.shape[1],
             self._gram,
@@ -263,7 +263,7 @@ class GrowingRidge:
         self._right[:D, :] = right[:D, :]
 
     def _products(self, columns: slice, B: Any) -> Any:
-        """``Phi_c^T B`` of some columns of the features, for a centred `B`; wide."""
+        """Return ``Phi_c^T B`` for some columns of the features and a centred `B`; wide."""
         Phi = self._columns.room.T[columns, :]
         total = self._zeros(Phi.shape[0], B.shape[1])
         for first in range(0, B.shape[0], _ROWS):

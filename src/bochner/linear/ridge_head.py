@@ -1,4 +1,4 @@
-"""Heads with squares: everything that is learned comes from sums over rows."""
+"""Heads with squared loss: everything that is learned comes from sums over rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bochner.linear.blocks import ArrayBlocks, Blocks, TargetColumns, as_blocks,
 from bochner.linear.kernel_ridge import RidgeEquations, ridge_equations
 from bochner.linear.normal_equations import NormalEquations
 
-_RIDGES = tuple(float(10.0**k) for k in range(0, -9, -1))  # alpha for each row
+_RIDGES = tuple(float(10.0**k) for k in range(0, -9, -1))  # alpha per row
 
 
 def ridge_sums(
@@ -24,7 +24,7 @@ def ridge_sums(
     function: Callable[[Any], Any],
     targets: TargetColumns,
 ) -> NormalEquations:
-    """The sums of a block."""
+    """Return the sums of a block."""
     columns, weights = targets(y, weights)
     return NormalEquations.from_map(function, X, columns, weights)
 
@@ -42,20 +42,20 @@ def _add_up(
 
 
 def penalty_is_given(head: LinearHead) -> bool:
-    """True, or an AttributeError: rows that come in parts do not choose a penalty."""
+    """Return True, or raise an AttributeError: rows in parts cannot choose a penalty."""
     if head.C == "auto":
         raise AttributeError("partial_fit needs a number for C, got 'auto'.")
     return True
 
 
 class RidgeHead(LinearHead):
-    """What the heads with squares share; all that they need of rows are sums."""
+    """Base class of the heads with squared loss, which need only sums over rows."""
 
     squares = True
 
     @staticmethod
     def default_Cs(n_rows: int) -> tuple[float, ...]:
-        """Penalties in proportion to the number of rows: alpha from `n` to a billionth of it."""
+        """Return penalties in proportion to the number of rows: alpha from `n` to ``1e-8 n``."""
         return tuple(1 / (2 * alpha * n_rows) for alpha in _RIDGES)
 
     def _solutions(
@@ -74,7 +74,7 @@ class RidgeHead(LinearHead):
     def sums(
         self, blocks: Any, function: Callable[[Any], Any] | None = None, *, classes: Any = None
     ) -> NormalEquations:
-        """The sums over blocks of rows that this head is fitted from, in one pass.
+        """Return the sums over blocks of rows that this head is fitted from, in one pass.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class RidgeHead(LinearHead):
         Returns
         -------
         NormalEquations
-            For :meth:`fit_sums`, whatever the penalty.
+            Sums for :meth:`fit_sums`, whatever the penalty.
         """
         blocks = as_blocks(blocks)
         return _add_up(blocks, function or unchanged, self._target_columns(blocks, classes))
@@ -102,15 +102,15 @@ class RidgeHead(LinearHead):
         Parameters
         ----------
         equations : NormalEquations or FactorisedKernel
-            Of the features and of the columns that this head fits: numbers as they are, classes
-            as -1 and 1.
+            Sums of the features and of the columns that this head fits: numbers as they are,
+            classes as -1 and 1.
         y : array of shape (n,)
-            Targets, looked at for the classes.
+            Targets, from which the classes are taken.
 
         Returns
         -------
         self
-            With coefficients on the host; `C` must be a number.
+            Head with coefficients on the host; `C` must be a number.
         """
         self._columns(y)
         self.C_, self.n_features_in_ = float(self.C), equations.n_features

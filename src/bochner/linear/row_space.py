@@ -1,4 +1,4 @@
-"""Features of few rows in a basis of what these span."""
+"""Features of few rows in a basis of their span."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 @dataclass(frozen=True)
 class RowSpace:
-    """Features in an orthonormal basis V of (almost) all that their rows span.
+    """Features in an orthonormal basis V of (almost) all of the span of their rows.
 
-    As V is orthonormal, a penalty on the coefficients of ``features @ V`` is one on those of the
-    features. Of more columns than rows V is never formed: it is the transposed features times a
-    small matrix.
+    As V is orthonormal, a penalty on the coefficients of ``features @ V`` is the same as one on
+    those of the features. With more columns than rows, V is never formed: it is the transposed
+    features times a small matrix.
     """
 
     features: NDArray[np.float64]  # in the basis
@@ -27,10 +27,10 @@ class RowSpace:
 
     @classmethod
     def of(cls, features: NDArray[Any], smallest: float = 1e-9) -> RowSpace:
-        """The basis of a Cholesky factor, or that of eigenvectors where some rows nearly depend.
+        """Use the basis of a Cholesky factor, or of eigenvectors if rows are nearly dependent.
 
-        Directions in which the squares of the rows sum to less than `smallest` times the largest
-        are then left out.
+        In the latter case, directions in which the squares of the rows sum to less than `smallest`
+        times the largest such sum are left out.
         """
         features = features.astype(np.float64, copy=False)
         n, width = features.shape
@@ -48,7 +48,7 @@ class RowSpace:
 
 
 def _factor(gram: NDArray[np.float64], smallest: float) -> NDArray[np.float64] | None:
-    """The Cholesky factor, None where it would divide by what is almost nothing."""
+    """Return the Cholesky factor, or None if it would divide by almost zero."""
     try:
         L: NDArray[np.float64] = cholesky(gram, lower=True, check_finite=False)
     except LinAlgError:

@@ -1,7 +1,7 @@
-"""What is reported of a model, and what choices are made by.
+"""Measures that are reported for a model, and that choices are made by.
 
-A measure scores predictions. Choices between models look at the same score, except for two
-classes: there the hinge loss tells models apart that err on the same few rows.
+A measure scores predictions. Choices between models use the same score, except for two classes:
+there the hinge loss distinguishes models that err on the same few rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Measure:
     """A score of predictions; larger is better."""
 
     name: str  # in options and files
-    unit: str  # "%" where scores are shares, which are shown times 100
+    unit: str  # "%" where scores are fractions, which are shown times 100
     classes: bool  # whether it is for classes
     score: Callable[..., float]  # from targets, predictions and, if given, weights of the rows
     balanced: bool = False  # whether every class weighs the same, however many rows it has
@@ -31,11 +31,11 @@ class Measure:
 
     @property
     def factor(self) -> float:
-        """What a score is multiplied with to be shown."""
+        """Factor that a score is multiplied by to be shown."""
         return 100.0 if self.unit == "%" else 1.0
 
     def by_row(self, y: NDArray[Any], predictions: NDArray[Any]) -> NDArray[np.float64]:
-        """What each row contributes to the score, which is the mean of these numbers."""
+        """Return the contribution of each row to the score, which is the mean of these numbers."""
         if not self.classes:
             spread = float(np.mean((y - y.mean()) ** 2))
             # without any spread there is no score, and nothing to tell predictions apart
@@ -55,11 +55,11 @@ class Measure:
         *,
         squares: bool = False,
     ) -> float:
-        """What choices are made by: for two classes minus the mean hinge loss, else the score.
+        """Return what choices are made by: for two classes minus the mean hinge loss, else score.
 
         `decisions` are values of `decision_function`, or predicted numbers, for which `classes`
-        is None. Decisions of least squares are within the margin, where the hinge loss would
-        praise them for being large: with `squares` it is squared.
+        is None. Decisions of least squares lie within the margin, where the hinge loss would
+        reward them for being large: with `squares` it is squared.
         """
         if classes is None:
             return self.score(y, decisions)
@@ -77,7 +77,7 @@ class Measure:
         *,
         squares: bool = False,
     ) -> float:
-        """How far something judged is on the way from the best constant, 0, to no error, 1."""
+        """Rescale a value of :meth:`judge` so that the best constant is at 0 and no error at 1."""
         perfect = self.score(y, y)
         if classes is None:
             constant = self.score(y, np.full(np.shape(y), np.mean(y, axis=0)))
@@ -92,7 +92,7 @@ class Measure:
 
 
 def _class_mean(y: NDArray[Any], values: NDArray[Any], weights: Any = None) -> float:
-    """The mean over the classes of their own means."""
+    """Return the mean over the classes of their own means."""
     means = []
     for label in np.unique(y):
         rows = y == label
@@ -101,12 +101,12 @@ def _class_mean(y: NDArray[Any], values: NDArray[Any], weights: Any = None) -> f
 
 
 def _accuracy(y: Any, predictions: Any, weights: Any = None) -> float:
-    # scikit-learn's looks a hundred times as long at what it is given, and choices are many
+    # scikit-learn's takes a hundred times as long to check its input, and choices are many
     return float(np.average(np.asarray(predictions) == np.asarray(y), weights=weights))
 
 
 def _balanced_accuracy(y: Any, predictions: Any, weights: Any = None) -> float:
-    # scikit-learn's warns of classes that are predicted and not there
+    # scikit-learn's warns of predicted classes that are not in y
     y = np.asarray(y)
     return _class_mean(y, (np.asarray(predictions) == y).astype(np.float64), weights)
 
@@ -133,11 +133,11 @@ MEASURES: dict[str, Measure] = {
 
 
 def choose_measure(y: NDArray[Any], task: str, name: str = "auto") -> Measure:
-    """The measure of this name; ``"auto"`` is the one that suits the target.
+    """Return the measure of this name; ``"auto"`` is the one that suits the target.
 
-    For classes that is the accuracy, unless the smallest class has less than a fifth of the rows
-    it would have if all had the same number: then it is the balanced accuracy, the mean over the
-    classes of the share that was classified correctly.
+    For classes this is the accuracy, unless the smallest class has less than a fifth of the rows
+    it would have if all classes were equal in size: then it is the balanced accuracy, the mean
+    over the classes of the fraction that was classified correctly.
     """
     classes = task == "classification"
     fitting = [measure.name for measure in MEASURES.values() if measure.classes == classes]

@@ -1,4 +1,4 @@
-"""The best of a list of values, found by going from neighbour to neighbour."""
+"""Searching a list of values for the best one, from neighbour to neighbour."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 
 def search_along(values: Sequence[float], start: float, judge: Callable[[float], float]) -> float:
-    """The value reached by going to a neighbour in the list as long as that is better."""
+    """Return the value reached by moving to a neighbour in the list as long as it is better."""
     here = list(values).index(start)
     best = judge(values[here])
     for step in (1, -1):
@@ -27,11 +27,11 @@ def search_by_slope(
     judge: Callable[[float], tuple[float, float]],
     least_gain: float = 0.0,
 ) -> float:
-    """As :func:`search_along`, where `judge` gives a slope beside the score: its gain for a step.
+    """Search as :func:`search_along`, with a `judge` that also returns the slope of the score.
 
-    A positive slope says that the score grows along the list: nothing is looked at on the other
-    side, nor beyond a value whose slope points back, or promises less than the `least_gain`, a
-    share of the score.
+    The slope is the gain per step. A positive slope means that the score grows along the list:
+    values on the other side are not judged, nor those beyond a value whose slope points back or
+    promises less than `least_gain`, a fraction of the score.
     """
     here = list(values).index(start)
     best, slope = judge(values[here])

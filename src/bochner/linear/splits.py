@@ -1,4 +1,4 @@
-"""Rows to fit on and rows to judge by: every split into the two, wherever one is made."""
+"""Splits into rows to fit on and rows to judge by: all splits of the package are made here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-HELD_OUT = 0.25  # of the training rows: what settings are chosen on
+HELD_OUT = 0.25  # fraction of the training rows that settings are chosen on
 
 Rows = NDArray[np.intp]
 
@@ -23,11 +23,11 @@ def hold_out(
     n_held: int | None = None,
     max_rows: int | None = None,
 ) -> tuple[Rows, Rows]:
-    """Positions of the rows to fit on, and of those to judge by, in random order.
+    """Return positions of the rows to fit on, and of those to judge by, in random order.
 
-    Where `y` holds classes their proportions are kept, provided that every class has two rows and
-    the held-out part has room for all. `n_held` rows are held out; None is by the fraction,
-    rounded up. Of more than `max_rows` rows, this many are drawn at random first.
+    If `y` holds classes, their proportions are kept, provided that every class has two rows and
+    the held-out part has room for all classes. `n_held` rows are held out; None takes `fraction`,
+    rounded up. If there are more than `max_rows` rows, that many are drawn at random first.
     """
     from sklearn.model_selection import train_test_split  # late: `import bochner` is light
 
@@ -43,9 +43,10 @@ def hold_out(
 def fold_rows(
     y: NDArray[Any], seed: int | None, n_folds: int, *, classes: bool
 ) -> list[tuple[Rows, Rows]]:
-    """Splits that hold out every row once: rows to fit on and rows to judge by, in random order.
+    """Return splits that hold out every row once: rows to fit on and rows to judge by.
 
-    There are at most as many as rows. Classes keep their proportions where each has two rows.
+    The rows to fit on are in random order. There are at most as many splits as rows. Classes keep
+    their proportions if each has two rows.
     """
     from sklearn.model_selection import KFold, StratifiedKFold  # late, as above
 
@@ -59,7 +60,7 @@ def fold_rows(
 
 
 def count_kept(n_rows: int) -> int:
-    """How many rows :func:`hold_out` leaves to fit on."""
+    """Return how many rows :func:`hold_out` leaves to fit on."""
     return n_rows - math.ceil(HELD_OUT * n_rows)
 
 

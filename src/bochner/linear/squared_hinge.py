@@ -1,11 +1,11 @@
 r"""Linear support vector machines with the squared hinge loss, many at once, in the primal.
 
-For each column `k` of labels :math:`y_{ik} = \pm 1`
+For each column `k` of labels :math:`y_{ik} = \pm 1`, the problem is
 
 .. math:: \min_{w, b} \; \frac{1}{2} |w|^2
           + C \sum_i s_i \max(0, 1 - y_{ik} (\phi_i \cdot w + b))^2 .
 
-Solved by Newton's method (:mod:`bochner.linear.newton`) with directions from
+It is solved by Newton's method (:mod:`bochner.linear.newton`) with directions from
 :mod:`bochner.linear.directions`.
 """
 
@@ -40,23 +40,23 @@ _MOST_REPLAYED = 500  # features up to which Newton steps on a GPU are recorded;
 
 @dataclass(frozen=True)
 class SquaredHingeSolution:
-    r"""The minimiser, one problem per column.
+    r"""Minimiser of squared-hinge problems, one per column.
 
     Attributes
     ----------
     coefficients : array of shape (D, k)
-        In the dtype of the features.
+        Coefficients, in the dtype of the features.
     intercepts : array of shape (k,)
-        Zero without `fit_intercept`.
+        Intercepts; zero without `fit_intercept`.
     margins : array of shape (n, k)
-        :math:`y_{ik} (\phi_i \cdot w_k + b_k)` of the training rows.
+        Margins :math:`y_{ik} (\phi_i \cdot w_k + b_k)` of the training rows.
     n_steps : int
-        Newton steps taken.
+        Number of Newton steps taken.
     optimality : float or None
-        Norm of the gradient relative to its norm at zero, the largest of the columns. None when
-        nothing was measured, with ``tol=None``.
+        Norm of the gradient relative to its norm at zero, the largest over the columns. None with
+        ``tol=None``, when nothing is measured.
     sample_weight : array of shape (n,) or None
-        As given.
+        Weights of the rows, as given.
 
     Examples
     --------
@@ -77,15 +77,15 @@ class SquaredHingeSolution:
     _kept: KeptGrams | None = field(default=None, repr=False, compare=False)
 
     def duals(self, C: float) -> Any:
-        r"""The dual weights :math:`\alpha_i = 2 C s_i \max(0, 1 - \mathrm{margin}_i)`.
+        r"""Return the dual weights :math:`\alpha_i = 2 C s_i \max(0, 1 - \mathrm{margin}_i)`.
 
-        At the optimum :math:`w = \sum_i \alpha_i y_i \phi_i`, and with an intercept
+        At the optimum, :math:`w = \sum_i \alpha_i y_i \phi_i`, and with an intercept
         :math:`\sum_i \alpha_i y_i = 0`.
 
         Parameters
         ----------
         C : float
-            The one the problem was solved with.
+            Value that the problem was solved with.
 
         Returns
         -------
@@ -107,34 +107,35 @@ def solve_squared_hinge(
     max_steps: int = 50,
     method: Method = "auto",
 ) -> SquaredHingeSolution:
-    r"""Squared-hinge support vector machines on given features, one for each column of signs.
+    r"""Solve squared-hinge support vector machines on given features, one per column of signs.
 
     Parameters
     ----------
     features : array of shape (n, D)
-        float32 or float64; NumPy, PyTorch, or another array-API library. The products with the
-        features are done in their dtype, everything of size `D` in float64.
+        Features in float32 or float64; NumPy, PyTorch, or another array-API library. Products with
+        the features are computed in their dtype, everything of size `D` in float64.
     signs : array of shape (n,) or (n, k)
         Labels, -1 or +1, one problem per column.
     C : float
         Weight of the loss, greater than 0.
     start : SquaredHingeSolution, optional
-        Where to begin: an earlier solution. It may have fewer features, if the others have been
-        appended after them since; in NumPy its Gram matrices are then extended, not made anew.
-        It may come from anywhere else as well: that costs time and never changes the result.
+        Earlier solution to start from. It may have fewer features, if the others have been
+        appended after them since; in NumPy its Gram matrices are then extended rather than
+        recomputed. A solution of another problem works too: it costs time but never changes the
+        result.
     sample_weight : array of shape (n,), optional
         Weights :math:`s_i \ge 0`; an integer weight is that many copies of the row.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is not penalised.
     tol : float or None, default=1e-6
-        Largest norm of the gradient relative to its norm at zero, and largest predicted decrease
-        of the objective relative to it. A column is also done when that decrease is lost in the
-        rounding of the features' dtype.
-        None takes `max_steps` steps without looking: on a device the host then never waits.
+        Tolerance for both the norm of the gradient relative to its norm at zero, and the predicted
+        decrease of the objective relative to the objective. A column is also done when that
+        decrease is lost in the rounding of the features' dtype. None takes `max_steps` steps
+        without any checks: on a device the host then never waits.
     max_steps : int, default=50
-        Most Newton steps. Ten are usually enough.
+        Maximum number of Newton steps. Ten are usually enough.
     method : {"auto", "dense", "conjugate", "rows"}, default="auto"
-        How the direction is found.
+        How the direction is found, see :mod:`bochner.linear.directions`.
 
     Returns
     -------
@@ -179,19 +180,19 @@ def squared_hinge_path(
     max_steps: int = 50,
     method: Method = "auto",
 ) -> list[SquaredHingeSolution]:
-    """Solutions for several `C`, each starting from the one before; Gram matrices are shared.
+    """Solve for several `C`, each starting from the solution before; Gram matrices are shared.
 
     Parameters
     ----------
     Cs : sequence of float
-        Solved from the smallest to the largest.
+        Values of `C`, solved from the smallest to the largest.
     features, signs, start, sample_weight, fit_intercept, tol, max_steps, method
         As for :func:`solve_squared_hinge`; `start` is for the smallest `C`.
 
     Returns
     -------
     list of SquaredHingeSolution
-        In the order of `Cs`.
+        Solutions in the order of `Cs`.
 
     Examples
     --------
@@ -214,7 +215,7 @@ def squared_hinge_path(
     margins = Y * design.product(V)
     if isinstance(directions, DenseHost) and start is not None and _follows(start, margins):
         directions.take_over(start._kept)
-    # Small problems on a GPU: the same steps again, for every C.
+    # Small problems on a GPU: the recorded steps are replayed for every C.
     step = None
     if tol is None and isinstance(directions, DenseDevice) and design.size <= _MOST_REPLAYED:
         steps = partial(blind_steps, fit_intercept, max_steps)
@@ -238,8 +239,11 @@ def squared_hinge_path(
 def squared_hinge_paths(
     features: Sequence[Any], signs: Any, Cs: Sequence[float], *, n_steps: int
 ) -> list[list[SquaredHingeSolution]]:
-    """:func:`squared_hinge_path` in so many steps per `C`, without looking, for each of several
-    features; for one column of signs on a GPU all of them together."""
+    """Run :func:`squared_hinge_path` for each of several features, in a fixed number of steps.
+
+    Every `C` takes `n_steps` steps, without checks. With one column of signs on a GPU, all
+    problems are solved together.
+    """
     designs = [Design.of(each, None, True) for each in features]
     Y, first = _sign_rows(signs, designs[0]), designs[0]
     few = first.size <= _MOST_REPLAYED and len(designs) > 1
@@ -306,8 +310,8 @@ def _sign_rows(signs: Any, design: Design) -> Any:
 def _follows(start: SquaredHingeSolution, margins: Any) -> bool:
     """Whether the features that `start` was solved with seem to be among those of `margins`.
 
-    A wrong yes would make the Newton directions worse; gradients, steps and so the solution
-    come from the features themselves.
+    A false positive would make the Newton directions worse, but gradients and steps, and thus the
+    solution, come from the features themselves.
     """
     if not is_host(start.margins) or start.margins.shape != margins.T.shape:
         return False

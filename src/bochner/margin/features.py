@@ -24,11 +24,11 @@ from bochner.margin.subspace import directions_of_rows
 from bochner.targets import TargetKind
 
 _ROWS_OF_A_ROUND = 16_000
-_FEW, _FEW_ROWS = 100, 4000  # frequencies, and rows, with which a search is cheap
+_FEW, _FEW_ROWS = 100, 4000  # frequencies, and rows, below which a search is cheap
 
 
 class MarginFourierFeatures(LearnedFrequencies):
-    r"""Fourier features that make the margin of a support vector machine large.
+    r"""Fourier features learned for a large margin of a support vector machine.
 
     A kernel player looks for the frequencies at which the Fourier potential of the labels,
 
@@ -36,101 +36,109 @@ class MarginFourierFeatures(LearnedFrequencies):
 
     has its peaks; a data player answers by moving the dual weights :math:`\alpha` to the rows
     that the features so far do not tell apart; and so on, until there are ``n_components / 2``
-    frequencies, or until held-out rows say that random ones would do as well: these follow, then.
-    At the equilibrium of this game the kernel has the largest margin of all translation-invariant
-    kernels (Not-So-Random Features, Algorithm 2).
+    frequencies, or until held-out rows show that random ones would do as well. In that case random
+    frequencies fill the rest. At the equilibrium of this game the kernel has the largest margin of
+    all translation-invariant kernels (Not-So-Random Features, Algorithm 2).
 
-    It helps most where random frequencies rarely hit anything: in many dimensions, with few
-    features. On MNIST 4 against 9, 100 learned features do what 5000 random ones do.
+    The map helps most where random frequencies rarely hit anything: in many dimensions, with few
+    features. On MNIST 4 against 9, 100 learned features do as well as 5000 random ones.
 
     Parameters
     ----------
     n_components : int, default=100
-        Number of output columns, even.
+        Number of output columns; must be even.
     dual_update : {"auto", "corrective", "gradient"}, default="auto"
-        The data player's move: towards the dual weights of a squared-hinge model on the
-        features so far, or the paper's step of projected gradient ascent. For more than two
-        classes and for regression, the residual of a ridge regression takes the place of the
-        dual weights (``"gradient"``: one against the rest, and matching pursuit).
+        Move of the data player: towards the dual weights of a squared-hinge model on the features
+        so far (``"corrective"``), or the paper's step of projected gradient ascent
+        (``"gradient"``). For more than two classes and for regression, the residual of a ridge
+        regression takes the place of the dual weights (with ``"gradient"``: one against the rest,
+        and matching pursuit).
     band : float, None or "auto", default="auto"
-        The search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}` with ``s = band * sqrt(2 gamma)``. At
-        high frequencies the potential of a finite sample is noise; a narrow band keeps away
-        from it. None is no limit.
+        Width of the band of frequencies searched: the peaks sought are those of
+        :math:`v(w) e^{-|w|^2 / (2 s^2)}` with ``s = band * sqrt(2 gamma)``. At high frequencies
+        the potential of a finite sample is noise, which a narrow band avoids. None means no
+        limit.
     damping : float or "auto", default="auto"
-        Share of the way that the data player goes, up to 1.
+        Fraction of the way that the data player moves, up to 1.
     strength : float or "auto", default="auto"
-        Weight of the mean loss in the linear model that the corrective update solves, against
-        :math:`|w|^2 / 2`; ``"auto"`` is 100 for two classes and 5000 otherwise.
+        Weight of the mean loss against :math:`|w|^2 / 2` in the linear model that the corrective
+        update solves; ``"auto"`` is 100 for two classes and 5000 otherwise.
     n_peaks : int or "auto", default="auto"
-        Frequencies found in one round. ``"auto"``: as many as leave 20 rounds, 10 at most; twice
-        as many after 200 frequencies, three times as many after 400 (not with ``stop=None``).
+        Number of frequencies found in one round. ``"auto"`` is as many as leave 20 rounds, at
+        most 10; twice as many after 200 frequencies and three times as many after 400 (not with
+        ``stop=None``).
     n_chains : int, default=100
-        Chains that search in parallel. Half of them go on from the round before.
+        Number of chains that search in parallel. Half of them continue from the previous round.
     n_steps : int, default=12
-        Steps of each chain in a round.
+        Number of steps of each chain in a round.
     temperature : float, default=0.0
         Noise of the chains relative to their gradient step; the paper uses 1 and many more
         steps.
     n_directions : int or None, default=100
-        The search stays within this many principal directions of the rows, found from a
-        sample of at most 8192. None: all.
+        Number of principal directions of the rows within which the search stays, found from a
+        sample of at most 8192 rows. None means all.
     rows_per_round : int or None, default=16000
-        Rows that a search looks at, drawn anew each round where there are more; None is all.
+        Number of rows that a search looks at, drawn anew each round if there are more. None
+        means all.
     max_rows : int or None, default=200000
-        Rows that take part at all; of more, a random sample. The data player keeps
-        ``max_rows * n_components`` numbers during `fit`. The rows of a dask array that take part
-        come to the host, as many as fit in `memory_budget` (None: one gigabyte).
+        Largest number of rows that take part at all; a random sample is drawn if there are more.
+        The data player keeps ``max_rows * n_components`` numbers during `fit`. The rows of a dask
+        array that take part are brought to the host, as many as fit in `memory_budget` (None
+        means one gigabyte).
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is. As in scikit-learn, ``"auto"`` takes whole numbers for classes.
+        Type of the target `y`. As in scikit-learn, ``"auto"`` takes whole numbers for classes.
     gamma : float, "scale" or "median", default="median"
-        Sets the scale: chains start from the frequencies of the Gaussian kernel with this
+        Scale of the frequencies: chains start from those of the Gaussian kernel with this
         `gamma`, widened by 1.5. See :class:`FourierFeatures`.
     stop : "auto", int or None, default="auto"
-        ``"auto"``: a part of the rows (a fifth, or 500, or a tenth, up to 2000) takes no part in
-        the game, and decides when it ends and how many of its frequencies are kept; random ones
-        follow them. With fewer than 80 rows none is held out and the game goes on to its end. A
-        number of frequencies to learn, or None, which is all: the game of the paper, on all rows.
+        When the game stops. With ``"auto"``, some rows (a fifth, or 500, or a tenth, up to 2000)
+        are held out of the game, and decide when it ends and how many of its frequencies are
+        kept; random ones follow them. With fewer than 80 rows none are held out and the game is
+        played to its end. An int is the number of frequencies to learn; None learns all of them,
+        as in the game of the paper, on all rows.
     polish_steps : int, default=0
-        Most steps in which all learned frequencies are moved together along the gradient of the
-        objective of the linear model on them, after the game. Held-out rows decide how many are
-        kept, and whether any: at most a few dozen help, and where labels are noisy often none.
-        With ``stop=None`` the held-out rows have taken part in the game, so that fewer are kept.
+        Largest number of steps, after the game, in which all learned frequencies are moved
+        together along the gradient of the objective of the linear model on them. Held-out rows
+        decide how many steps are kept, if any: at most a few dozen help, and with noisy labels
+        often none. With ``stop=None`` the held-out rows have taken part in the game, so that
+        fewer are kept.
     warm_start : bool, default=False
-        Whether `fit` goes on from the frequencies it has, when `n_components` was increased (of
-        fewer, the first are kept). The rows must be the same, which only their number shows.
+        Whether `fit` continues from the frequencies it has if `n_components` was increased (if it
+        was decreased, the first ones are kept). The rows must be the same; only their number is
+        checked.
     n_jobs, memory_budget : see :class:`FourierFeatures`
     random_state : int, RandomState instance or None, default=None
-        Decides the chains and samples.
+        Controls the random chains and samples.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_components / 2)
-        In the order they were found, then the random ones: the first ones alone are a smaller
-        map.
+        The frequencies, one per column: those learned, in the order they were found, then the
+        random ones. The first columns alone are a smaller map.
     n_learned_ : int
-        How many of them were learned.
+        Number of frequencies that were learned.
     setting_ : Setting
-        How the game was played: `dual_update`, `band`, `damping`.
+        Setting with which the game was played: `dual_update`, `band`, `damping`.
     trials_ : list of (Setting, float)
-        The settings tried on held-out rows, with their mean loss there. Empty when nothing was
-        left to choose, or with fewer than 80 rows.
+        The settings tried, with their mean loss on held-out rows. Empty if there was nothing to
+        choose, or with fewer than 80 rows.
     history_ : dict of ndarrays, one number per round
-        ``"potential"``: the peak found, relative to the largest possible. ``"objective"``: the
-        optimum of the linear model on the features so far (an upper limit; with ``"gradient"``
-        only in the last round, NaN before, and in regression throughout), ``"margin"``: the
-        margin it stands for, ``(2 * objective) ** -0.5``, ``"value"``: what the dual weights of
-        the round are worth against that peak, ``"gap"``: the objective less the largest value so
-        far.
+        Record of the game. ``"potential"``: the peak found, relative to the largest possible.
+        ``"objective"``: the optimum of the linear model on the features so far (an upper limit;
+        with ``"gradient"``, NaN before the last round, and in every round for regression).
+        ``"margin"``: the corresponding margin, ``(2 * objective) ** -0.5``. ``"value"``: what the
+        dual weights of the round are worth against that peak. ``"gap"``: the objective minus the
+        largest value so far.
     duality_gap_ : float
-        The last gap. An estimate, not a proof: the true peak may be higher than the one found.
-        Below zero it says that peaks were missed.
+        The last gap. It is an estimate, not a proof: the true peak may be higher than the one
+        found. A negative gap shows that peaks were missed.
     dual_weights_ : ndarray of shape (n, k)
-        The coefficients :math:`\alpha_i y_i` (or residuals) at the end, for the rows that took
-        part in the game.
+        The coefficients :math:`\alpha_i y_i` (or residuals) at the end of the game, for the rows
+        that took part in it.
     kernel_ : Gaussian
-        The kernel that the chains started from, and that the random frequencies are of.
+        The kernel from whose frequencies the chains start and the random ones are drawn.
     n_iter_ : int
-        Rounds played.
+        Number of rounds played.
     classes_ : ndarray or None
         The classes, None for regression.
 
@@ -141,16 +149,18 @@ class MarginFourierFeatures(LearnedFrequencies):
 
     Notes
     -----
-    What is ``"auto"`` among `dual_update`, `band` and `damping` is chosen by playing short games
-    on at most 4500 rows and judging them by others. Give all three to save that time, about half
-    of the whole with 100 features. With 400 and more, the game goes on from the best short one.
+    Those of `dual_update`, `band` and `damping` that are ``"auto"`` are chosen by playing short
+    games on at most 4500 rows and judging them on others. Set all three to save that time, about
+    half of the total with 100 features. With 400 or more, the game continues from the best short
+    one.
 
-    Features learned from rows separate these rows better than new ones. Choose the parameters
-    of whatever comes after the map with both in one pipeline, not on features of the same rows.
+    Learned features separate the rows they were learned from better than new ones. Tune the
+    parameters of a model that follows the map with both in one pipeline, not on features of the
+    same rows.
 
     Ctrl-C during the game keeps the frequencies found so far, with a warning; while settings are
-    tried it ends the fit. Callbacks of scikit-learn, such as
-    :class:`sklearn.callback.ProgressBar`, are notified of every round.
+    being tried it aborts the fit. Callbacks of scikit-learn, such as
+    :class:`sklearn.callback.ProgressBar`, are notified after every round.
 
     References
     ----------
@@ -242,17 +252,18 @@ class MarginFourierFeatures(LearnedFrequencies):
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the frequencies.
+        """Learn the frequencies.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
+            Training rows.
         y : array-like of shape (n,) or (n, k)
             Classes or numbers; several columns of numbers are learned from together.
         sample_weight : array-like of shape (n,), optional
-            How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
-            0 is no row; part of a whole number is the chance of one more.
+            How many times each row counts, see :mod:`bochner.weights`: a weight of 2 repeats the
+            row, a weight of 0 leaves it out, and the fractional part of a weight is the
+            probability of one more copy.
 
         Returns
         -------
@@ -288,21 +299,22 @@ class MarginFourierFeatures(LearnedFrequencies):
         return self
 
     def refit(self, X: Any, y: Any) -> Self:
-        """The same game with other rows: frequencies go on from where they are, without a search.
+        """Play the same game on other rows, starting from the learned frequencies.
 
-        For more rows of the same kind, or for all where a part has chosen how the game is played
-        and when it ends: it is not looked for again. Fewer than 100 frequencies, of which each
-        matters more, and those of fewer than 4000 rows, which move further, are searched again.
+        Useful with more rows of the same kind, or with all rows after a part of them has decided
+        how the game is played and when it ends: these choices are not made again. Frequencies
+        move on from where they are, without a search. They are searched again if there are fewer
+        than 100, since each matters more then, or fewer than 4000 rows, since they move further.
 
         Parameters
         ----------
         X, y : see :meth:`fit`
-            Rows with the columns, and with the classes, of those before.
+            Rows with the same columns and the same classes as in `fit`.
 
         Returns
         -------
         MarginFourierFeatures
-            A fitted copy, whose parameters say what was found; this one is unchanged.
+            A fitted copy, whose parameters are set to what was found; this one is unchanged.
 
         Examples
         --------
@@ -340,7 +352,7 @@ class MarginFourierFeatures(LearnedFrequencies):
         return 2 * int(self.frequencies_.shape[1])
 
     def _take_part(self, X: Any, y: Any, random_state: RandomState) -> tuple[Any, Any]:
-        """The rows that take part: all, or a sample."""
+        """Return the rows that take part: all, or a sample."""
         if len(y) < 2:
             raise ValueError(f"a game needs at least 2 rows, got n_samples = {len(y)}.")
         limits = {"most_rows": self.max_rows, "memory_budget": self.memory_budget}

@@ -28,7 +28,7 @@ Float = NDArray[np.float64]
 class Proposal:
     """The functions that the kernel player proposes in a round."""
 
-    functions: Any  # as their family knows them: frequencies, or a position in a list
+    functions: Any  # in the representation of their family: frequencies, or a position in a list
     n_functions: int
     columns: Any  # their values on the rows: all first parts, then all second parts
     potential: Any  # of the first of them, the best
@@ -39,16 +39,16 @@ class Family(Protocol):
     """The functions of a kernel player, for one game."""
 
     def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
-        """The best functions against these coefficients, or the best ones found."""
+        """Return the best functions against these coefficients, or the best ones found."""
 
 
 @dataclass
 class Record:
-    """What happened, one number per round."""
+    """Record of a game, one number per round."""
 
     potential: list[Any] = field(default_factory=list)  # of the best function
-    share: list[Any] = field(default_factory=list)  # the same over (sum |A|)^2
-    value: list[Any] = field(default_factory=list)  # what A was worth against that function
+    share: list[Any] = field(default_factory=list)  # the potential divided by (sum |A|)^2
+    value: list[Any] = field(default_factory=list)  # of A in the game against that function
     objective: list[Any] = field(default_factory=list)  # the linear model's optimum, where known
     interrupted: bool = False
 
@@ -61,7 +61,7 @@ class Record:
 
 
 def _on_host(numbers: list[Any]) -> Float:
-    """Numbers, NaN where there is None; those of a device come in one copy."""
+    """Return the numbers with NaN for None; those on a device are copied at once."""
     known = [number for number in numbers if number is not None]
     if known and is_device(known[0]):
         known = list(to_numpy(namespace(known[0]).stack(known)))
@@ -77,11 +77,11 @@ def play(
     least_share: float | None = None,
     after_round: Callable[[list[Any], Record], bool | None] | None = None,
 ) -> tuple[list[Any], Record]:
-    """Play rounds until `n_functions` were chosen, one that is chosen again counted again.
+    """Play rounds until `n_functions` have been chosen; one chosen again counts again.
 
-    On a device the host does not wait for the result of a round. The game ends before a round,
-    but for the first, whose best function has no more than `least_share` of the largest possible
-    potential (on a device the host would wait for it), and after one for which `after_round`,
+    On a device the host does not wait for the result of a round. The game ends before any round
+    but the first whose best function has at most `least_share` of the largest possible potential
+    (on a device the host would have to wait for it), and after a round for which `after_round`,
     given the functions and the record so far, returns True. A KeyboardInterrupt after the first
     round ends the game and is noted in the record.
 
@@ -125,7 +125,7 @@ def play(
 
 
 def share_of_largest(potential: Any, coefficients: Any) -> Any:
-    """A potential over ``(sum |A|)^2``, the largest one of a function with values up to one."""
+    """Return a potential divided by ``(sum |A|)^2``, the largest for functions of modulus <= 1."""
     xp = namespace(coefficients)
     total = xp.sum(xp.abs(coefficients))
     return potential / xp.where(total > 0, total, xp.ones_like(total)) ** 2

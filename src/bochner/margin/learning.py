@@ -45,7 +45,7 @@ _CONTINUED = 4  # a trial is part of the game where the game is this many times 
 
 @dataclass(frozen=True)
 class Learned:
-    """What a game found: frequencies (d, m) as it sees them, and what happened in its rounds."""
+    """Result of a game: frequencies (d, m) in its coordinates, and the record of its rounds."""
 
     frequencies: NDArray[Any]
     rounds: dict[str, Float]
@@ -67,8 +67,8 @@ def learn_frequencies(
 ) -> Learned:
     """Play for `n_more` frequencies after those `before`.
 
-    The player goes on from `coefficients` where there are frequencies before. The game is played
-    with `known` frequencies first, see :class:`~bochner.margin.search.WaveFamily`.
+    If there are frequencies before, the player continues from `coefficients`. The game is played
+    with the `known` frequencies first, see :class:`~bochner.margin.search.WaveFamily`.
     """
     if before.shape[1]:
         player.resume(computed(engine.features(rows, before, scale=1.0)), coefficients)
@@ -82,14 +82,14 @@ def learn_frequencies(
         new = to_numpy(namespace(functions[0]).concat(functions, axis=1))
         frequencies = np.hstack([before.astype(new.dtype), new])
     if isinstance(player, GradientMargin) and functions:
-        # not known on the way: the optimum on all features
+        # the optimum on all features, which is not known during the game
         features = to_numpy(computed(engine.features(rows, frequencies)))
         rounds["objective"][-1] = hinge_optimum(features, to_numpy(player.signs), player.C)
     return Learned(frequencies, rounds, record.interrupted)
 
 
 def history_of(rounds: dict[str, Float], before: dict[str, Float] | None) -> dict[str, Float]:
-    """Numbers of every round, of the game `before` and of this one; see `history_`."""
+    """Return the numbers of every round, of the game `before` and this one; see `history_`."""
     names = {"potential": "share", "objective": "objective", "value": "value"}
     history = {name: rounds[recorded] for name, recorded in names.items()}
     if before is not None:
@@ -101,7 +101,7 @@ def history_of(rounds: dict[str, Float], before: dict[str, Float] | None) -> dic
 
 
 class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
-    """A map whose frequencies are learned in a game, with random ones after them."""
+    """A map whose frequencies are learned in a game and followed by random ones."""
 
     n_components: int
     dual_update: Any
@@ -171,7 +171,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         learned: NDArray[Any],
         strength: float,
     ) -> NDArray[Any]:
-        """Learned frequencies moved together; rows are held out for it if not for the game."""
+        """Move the learned frequencies together; rows are held out if the game held out none."""
         if not len(held) and len(used) >= FEWEST_ROWS:
             used, held = split_rows(len(used), RandomState([self._seeds[2], 1]))
         if not len(held):
@@ -182,7 +182,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         return learned if moved is W else self._coordinates.outside(moved)
 
     def _follow(self, X: Any, y: Any, target: Target) -> None:
-        """Play the game of these frequencies again with other rows, each from where it was."""
+        """Play the game again on other rows, each frequency continuing from where it was."""
         rows, columns = self._rows_and_columns(X, y, target)
         search = replace(self._search(), band=self.setting_.band, n_followed=_FOLLOWED)
         most = self.n_learned_
@@ -197,7 +197,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         self.frequencies_ = np.hstack([learned.astype(random.dtype), random])
 
     def _rows_and_columns(self, X: Any, y: Any, target: Target) -> tuple[Any, Any]:
-        """Rows in the coordinates of the game, and the columns of the target where they are."""
+        """Return the rows in the coordinates of the game, and the target's columns with them."""
         rows, columns = self._coordinates.rows(X), columns_of(target, y).astype(float_dtype(X))
         return rows, convert(columns, rows) if is_device(rows) else columns
 
@@ -235,7 +235,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         most: int,
         strength: float,
     ) -> list[Any]:
-        """Choose how the game is played; the frequencies of a trial that it goes on from."""
+        """Choose how the game is played, and return the trial frequencies it continues from."""
         settings = grid(target, self.dual_update, self.band, self.damping)
         self.setting_, self.trials_, known = choose_setting(
             settings if most else settings[:1],
@@ -253,7 +253,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         return known if long and self.stop is not None else []
 
     def _split(self, n_rows: int, *, first: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows that the game is played with, and rows that it is judged by."""
+        """Split the rows into those the game is played on and those it is judged by."""
         if first:
             holds_out = self.stop == "auto" and n_rows >= FEWEST_ROWS
         else:  # as the game began
@@ -263,13 +263,13 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         return split_rows(n_rows, RandomState([self._seeds[2], 1]))
 
     def _random_frequencies(self, count: int) -> NDArray[np.float64]:
-        """Frequencies of the kernel, to follow those learned."""
+        """Draw frequencies of the kernel, to follow those learned."""
         state = RandomState([self._seeds[3], 1])
         return random_frequencies(self.kernel_, count, self.n_features_in_, state)
 
     @property
     def _coordinates(self) -> Coordinates:
-        """Of the game: frequencies are those of rows that are scaled to a length of one."""
+        """Coordinates of the game: frequencies for rows that are scaled to a length of one."""
         return Coordinates(self._basis, (2 * self.kernel_.width) ** 0.5)
 
     def _play(
@@ -282,7 +282,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         known: list[Any],
         stop: Stop | None,
     ) -> NDArray[Any]:
-        """The frequencies of the game, those `before` included."""
+        """Play the game and return its frequencies, including those `before`."""
         coordinates, n_before = self._coordinates, before.shape[1]
         n_more = most - n_before
         n_rounds = len(known) + -(-n_more // search.n_peaks)

@@ -1,9 +1,10 @@
-r"""One look for the peaks of the Fourier potential: the same work in every round.
+r"""One search for the peaks of the Fourier potential, with the same work in every round.
 
 .. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2
 
-Far from the origin the potential of a finite sample is noise, and a search finds the peaks of that
-noise: the search is on :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band `s`.
+Far from the origin the potential of a finite sample is noise, and a search would find the peaks of
+that noise. The function searched is therefore :math:`v(w) e^{-|w|^2 / (2 s^2)}`, limited to a band
+`s`.
 """
 
 from __future__ import annotations
@@ -36,36 +37,36 @@ from bochner.margin.peaks import (
     peaks_and_rest_of_games,
 )
 
-LONGEST_PHASE = 4000.0  # of a float32 phase that need not be looked at
-_KEPT = 0.5  # share of the chains that go on from where they were in the round before
+LONGEST_PHASE = 4000.0  # largest float32 phase that need not be checked
+_KEPT = 0.5  # share of the chains that continue from the previous round
 _APART = 0.4  # distance of the peaks of one round, in units of the kernel's frequencies
-_FEWEST_ROUNDS = 20  # what the number of peaks per round leaves, by default
-_MOST_PEAKS, _MOST_GROWN = 10, 3  # of a round, and how many times as many where many were found
+_FEWEST_ROUNDS = 20  # that the default number of peaks per round leaves
+_MOST_PEAKS, _MOST_GROWN = 10, 3  # per round, and how many times as many after many were found
 _MORE_PEAKS_AFTER = 200  # frequencies, each time
 _CHAINS_PER_PEAK = 3  # at least, when there are more peaks
 
 
 @dataclass(frozen=True)
 class Search:
-    """How the kernel player looks for peaks."""
+    """Settings of the kernel player's search for peaks."""
 
-    length: float  # of the scale of the rows: frequencies are measured in its inverse
+    length: float  # length scale of the rows: frequencies are measured in its inverse
     band: float | None = 12.0  # the band s, in units of 1 / length; None is no limit
     n_peaks: int = 5  # frequencies per round, at first
-    most_peaks: int = 0  # as many more for every 200 frequencies found, up to this number
+    most_peaks: int = 0  # n_peaks more for every 200 frequencies found, up to this number
     n_chains: int = 100
     n_steps: int = 12  # of each chain
     temperature: float = 0.0  # noise of the chains, see ascend_potential
-    n_rows: int | None = None  # of a round, drawn anew each time; None is all
-    n_followed: int = 0  # steps by which frequencies that are known go on to their peaks
+    n_rows: int | None = None  # rows of a round, drawn anew each time; None is all
+    n_followed: int = 0  # steps by which known frequencies move on to their peaks
 
     @classmethod
     def for_frequencies(
         cls, n_frequencies: int, n_peaks: int | str, *, grows: bool, n_chains: int, **values: Any
     ) -> Search:
-        """A search for so many frequencies of rows whose scale has a length of one.
+        """Return a search for `n_frequencies` frequencies, for rows with a length scale of one.
 
-        With ``n_peaks="auto"`` it leaves 20 rounds, with up to 10 peaks in each, and more where
+        With ``n_peaks="auto"`` it leaves 20 rounds, with up to 10 peaks in each, or more once
         hundreds have been found if it `grows`.
         """
         most = 0
@@ -77,17 +78,17 @@ class Search:
 
     @property
     def n_kept(self) -> int:
-        """Chains that go on from where they were in the round before."""
+        """Number of chains that continue from the previous round."""
         return int(_KEPT * self.n_chains)
 
     def peaks_after(self, n_found: int) -> int:
-        """Frequencies of the next round: many found before change less by each."""
+        """Number of peaks of the next round: the more were found, the less each one changes."""
         grown = self.n_peaks * (1 + n_found // _MORE_PEAKS_AFTER)
         return max(self.n_peaks, min(grown, self.most_peaks))
 
 
 class PeakSearch:
-    """One search, the same work in every round."""
+    """A search that does the same work in every round."""
 
     def __init__(
         self,
@@ -98,21 +99,21 @@ class PeakSearch:
         options: dict[str, Any],
     ) -> None:
         self.options, self._random_state = options, random_state
-        # where noise is drawn on the host nothing is recorded
+        # if noise is drawn on the host, nothing is recorded
         state = random_state if search.temperature else None
         self.same = replace(search, band=None), state, tuple(options.items())
         band = None if search.band is None else search.band / search.length
         self.given = rows, band, longest
 
     def look(self, n_peaks: int) -> Callable[..., tuple[Any, ...]]:
-        """The search for so many peaks: :func:`_look` at these rows."""
+        """Return the search for `n_peaks` peaks: :func:`_look` for these rows."""
         look = partial(_look, n_peaks, *self.same)
         if self.same[0].temperature:
             return partial(look, *self.given)
         return Replayed(look, self.given)
 
     def follow(self, coefficients: Any, frequencies: Any) -> Any:
-        """Frequencies of other rows, at the peaks of these."""
+        """Move frequencies found on other rows to the peaks for these rows."""
         search = self.same[0]
         n, most, sample = int(coefficients.shape[0]), search.n_rows, None
         if most is not None and n > most:
@@ -123,7 +124,7 @@ class PeakSearch:
         return _ascend(*given, coefficients, frequencies, sample)[0]
 
     def measured(self, frequencies: Any, coefficients: Any) -> tuple[Any, Any, Any]:
-        """As :func:`_measured`, for these rows."""
+        """Call :func:`_measured` for these rows."""
         rows, _, longest = self.given
         return _measured(rows, longest, self.options, frequencies, coefficients)
 
@@ -140,10 +141,11 @@ def _look(
     starts: Any,
     sample: Any,
 ) -> tuple[Any, ...]:
-    """The best frequencies (d, p), their columns, the height of the first of them as a
-    share and bare, and the best chains that gave no frequency, to go on from.
+    """Look for the best frequencies, once.
 
-    The search is within the `band`, whatever `search` says of it.
+    Returns the frequencies (d, p), their columns, the potential of the first one (as a share and
+    as it is), and the best of the other chains, to continue from. The search is within the `band`;
+    ``search.band`` is ignored.
     """
     given = dict(options)
     points, values = _ascend(
@@ -165,7 +167,7 @@ def _ascend(
     starts: Any,
     sample: Any,
 ) -> tuple[Any, Any]:
-    """Points uphill from the starts, and their potential, on a sample of the rows or all."""
+    """Return points uphill from the starts, and their potential, on all rows or a sample."""
     if sample is not None:
         rows, A = rows_at(rows, sample), rows_at(A, sample)
     A = _of_sum_one(A)
@@ -186,13 +188,13 @@ def _ascend(
 def _measured(
     rows: Any, longest: Any, options: dict[str, Any], frequencies: Any, coefficients: Any
 ) -> tuple[Any, Any, Any]:
-    """Columns of the frequencies, and the potential of the first as a share and bare."""
+    """Return the columns of the frequencies, and the potential of the first; see _first_peak."""
     columns = waves_of(rows, frequencies, small_phases=longest is not None, **options)
     return columns, *_first_peak(columns, coefficients)
 
 
 def _first_peak(columns: Any, coefficients: Any) -> tuple[Any, Any]:
-    """The potential of the first frequency, without the band, as a share and bare."""
+    """Return the potential of the first frequency without the band, as a share and as it is."""
     sums = columns[:, :: columns.shape[1] // 2].T @ cast(coefficients, columns.dtype)
     peak = namespace(sums).sum(sums * sums)
     return share_of_largest(peak, coefficients), peak
@@ -214,8 +216,10 @@ def looks_of_games(
     longest: Any,
     *arguments: Any,
 ) -> tuple[Any, ...]:
-    """:func:`_look` of `count` games, one after the other, given their bands, coefficients and
-    starts."""
+    """Return the results of :func:`_look` for `count` games, one after the other.
+
+    The arguments are the bands of all games, then their coefficients, then their starts.
+    """
     bands, A, starts = (arguments[k * count : (k + 1) * count] for k in range(3))
     xp, given = namespace(starts[0]), dict(options)
     wide = wide_dtype(starts[0])
@@ -250,7 +254,10 @@ def looks_of_games(
 def _potential(
     rows: Any, A: Any, dtype: Any, band: Any, small_phases: bool, options: dict[str, Any]
 ) -> Potential:
-    """The potential and its gradient within the band, in the dtype of the points."""
+    """Return a function for the potential and its gradient within the band.
+
+    Its results have the dtype of the points.
+    """
 
     def potential(points: Any) -> tuple[Any, Any]:
         xp = namespace(points)
@@ -269,7 +276,7 @@ def _potential(
 def waves_of(
     rows: Any, frequencies: Any, *, small_phases: bool, scale: float = 1.0, **options: Any
 ) -> Any:
-    """Cosines and sines; where phases are known to be small a device need not be asked."""
+    """Compute cosines and sines; if phases are known to be small, no sync with a device."""
     if not small_phases:
         return computed(engine.features(rows, frequencies, scale=scale, **options))
     from bochner.engine import device
@@ -281,19 +288,19 @@ def waves_of(
 
 
 def computed(columns: Any) -> Any:
-    """Columns where the coefficients are: those of a dask array come to the host."""
+    """Return columns on the device of the coefficients: those of a dask array on the host."""
     return to_numpy(columns.compute()) if is_dask(columns) else columns
 
 
 def longest_frequency(*rows: Any) -> float | None:
-    """Whose phases are known to be small for all of these rows; None where it does not matter."""
+    """Return a norm up to which phases of all rows are small; None if that does not matter."""
     if not is_device(rows[0]):
-        return None  # the engine looks at the phases itself, at no cost
+        return None  # the engine checks the phases itself, at no cost
     norm = max(longest_norm(part, 1) for part in rows)
     return LONGEST_PHASE / norm if norm > 0 else None
 
 
 def longest_norm(X: Any, axis: int) -> float:
-    """The largest norm of the vectors along an axis; the host waits for it."""
+    """Return the largest norm of the vectors along an axis; the host waits for it."""
     xp = namespace(X)
     return float(xp.max(xp.linalg.vector_norm(cast(X, wide_dtype(X)), axis=axis)))

@@ -14,7 +14,7 @@ Potential = Callable[[Any], tuple[Any, Any]]
 
 _FIRST_MOVE = 0.05  # of the median chain, relative to its length
 _GROWTH, _SHRINKAGE = 1.5, 0.4  # of a step size after success and failure
-_MOST_POINTS = 1024  # that one program of a kernel chooses from
+_MOST_POINTS = 1024  # from which one program of a GPU kernel can choose
 
 
 def ascend_potential(
@@ -30,16 +30,15 @@ def ascend_potential(
     r"""Search for peaks of a potential with parallel chains (the paper's Algorithm 1).
 
     Every chain moves along the gradient, :math:`w \leftarrow w + \eta \nabla v(w)`, with a step
-    size of its own: it grows after a move that went up and shrinks after one that did not, which
-    is taken back. The first step is such that the median chain moves by `first_move` of its
-    length; nothing else has to be tuned to the scale of the data. With a `temperature` noise of
-    that multiple of the gradient step is added, and no move is taken back (Langevin dynamics).
-    Each chain's best point is what counts.
+    size of its own, which grows after a move uphill and shrinks after any other move, which is
+    undone. The first step is such that the median chain moves by `first_move` of its length;
+    nothing else has to be tuned to the scale of the data. With a `temperature`, noise of that
+    multiple of the gradient step is added, and no move is undone (Langevin dynamics).
 
     `potential` maps points of shape ``(d, m)`` to ``v`` of shape ``(m,)`` and its gradient
     ``(d, m)``. Points beyond the norm `longest` are brought back to it. The best point of each
-    chain is returned, with its potential. On a device the host never waits for it unless
-    `potential` does, or there is a temperature.
+    chain is returned, with its potential. The host never waits for a device unless `potential`
+    does, or there is a temperature.
 
     Examples
     --------
@@ -96,8 +95,11 @@ def climb_in_tiles(
     n_threads: int | None,
     n_games: int = 1,
 ) -> tuple[Any, Any] | None:
-    """:func:`ascend_potential` with the Fourier potential, in few kernels; None where they do not
-    run. Several games have their chains, their coefficients and their bands side by side."""
+    """Run :func:`ascend_potential` on the Fourier potential in few GPU kernels.
+
+    Returns None where they do not run. Several games have their chains, coefficients and bands
+    side by side.
+    """
     from bochner.engine import device
 
     how = {"first_move": _FIRST_MOVE, "growth": _GROWTH, "shrinkage": _SHRINKAGE}
@@ -117,14 +119,14 @@ def climb_in_tiles(
 def peaks_and_rest(
     points: Any, values: Any, n_peaks: int, apart: float, n_left: int
 ) -> tuple[Any, Any]:
-    """The points of :func:`distinct_peaks`, and the highest of the others."""
+    """Return the points of :func:`distinct_peaks`, and the highest of the others."""
     return peaks_and_rest_of_games(points, values, n_peaks, apart, n_left, 1)[0]
 
 
 def peaks_and_rest_of_games(
     points: Any, values: Any, n_peaks: int, apart: float, n_left: int, n_games: int
 ) -> list[tuple[Any, Any]]:
-    """:func:`peaks_and_rest` of each game, with as many points of each, one after the other."""
+    """Return :func:`peaks_and_rest` of each game; all games have equally many points in turn."""
     m = int(points.shape[1]) // n_games
     if m <= _MOST_POINTS and tiles.run(points):
         from bochner.engine.tiles import peaks
@@ -141,12 +143,12 @@ def peaks_and_rest_of_games(
 
 
 def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
-    r"""Positions of the highest points, none within `apart` of another or of its mirror image.
+    r"""Return positions of the highest points, none within `apart` of another or its mirror image.
 
-    :math:`w` and :math:`-w` are the same cosine and sine. One after the other the highest is
-    taken and its neighbours are left out; when none is left, neighbours are taken after all, so
-    that there are always `count`, which must be at most ``m``. The host does not wait for a
-    device.
+    :math:`w` and :math:`-w` give the same cosine and sine. The highest remaining point is taken
+    repeatedly and its neighbours are skipped; if none are left, neighbours are taken after all,
+    so that there are always `count` points, which must be at most ``m``. The host does not wait
+    for a device.
 
     Examples
     --------
@@ -161,8 +163,8 @@ def distinct_peaks(points: Any, values: Any, count: int, apart: float) -> Any:
     products = points.T @ points
     distances = squares[:, None] + squares[None, :] - 2 * xp.abs(products)
     near = distances < apart**2
-    # Ranks in place of heights, which may be too small to be lowered without rounding. A
-    # neighbour of one that was taken falls behind all others, one that was taken behind those.
+    # Ranks replace heights, which may be too small to be lowered without rounding. A neighbour of
+    # a point that was taken falls behind all others, and a point that was taken behind those.
     positions = _positions(xp, values)
     ranks = -cast(xp.argsort(xp.argsort(-values, stable=True), stable=True), values.dtype)
     chosen = []
@@ -180,5 +182,5 @@ def _without(xp: Any, values: Any, chosen: Any) -> Any:
 
 
 def _positions(xp: Any, values: Any) -> Any:
-    """0, 1, ... where `values` are, without a copy from the host."""
+    """Return 0, 1, ... on the device of `values`, without a copy from the host."""
     return xp.cumulative_sum(xp.ones_like(values, dtype=xp.int64)) - 1

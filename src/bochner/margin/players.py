@@ -1,10 +1,10 @@
 r"""The data player of the margin game: coefficients against which functions are chosen.
 
-A function is good when it correlates with the coefficients `A`: its potential is
+A function is good if it correlates with the coefficients `A`: its potential is
 :math:`v(\phi) = \sum_k |\sum_i A_{ik} \phi(x_i)|^2`. For two classes :math:`A = \alpha y` with the
 dual weights :math:`\alpha` of a support vector machine; for numbers, and for many classes coded as
-columns, `A` may be the residual of a regression. After each choice of functions the player
-answers, by one of four moves:
+columns, `A` may be the residual of a regression. After each choice of functions the player answers
+with one of four moves:
 
 =================  =======================================  =================================
 ..                 towards the optimum on all of them       a step along the gradient
@@ -13,10 +13,10 @@ dual weights       :class:`CorrectiveMargin`                :class:`GradientMarg
 residuals          :class:`CorrectiveResidual`              :class:`GradientResidual`
 =================  =======================================  =================================
 
-The values of new functions come as columns. A wave has two parts, its cosine and its sine, with
-amplitude one; a function on the sphere has one (`n_parts`). All first parts come before all
-second parts. With `m` functions the kernel gives each the weight ``1 / m`` (one that is chosen
-again comes again), so that a linear model on the kernel is one on these columns with its penalty
+The values of new functions are given as columns. A wave has two parts, its cosine and its sine,
+with amplitude one; a function on the sphere has one (`n_parts`). All first parts come before all
+second parts. With `m` functions the kernel gives each the weight ``1 / m`` (a function chosen
+again is repeated), so that a linear model on the kernel is one on these columns with its penalty
 multiplied by `m`. Arrays may be of any array-API library; the host does not wait for a device.
 """
 
@@ -42,30 +42,30 @@ from bochner.targets import Target
 DualUpdate = Literal["corrective", "gradient"]
 
 NEWTON_STEPS = 4  # on a device, from a warm start; the damped move does not need more
-_MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # on the host, which looks whether it is there
-_EXACT, _STRETCH = 128, 1.25  # functions, up to which every penalty is exact; see _steady
-MOST_REPLAYED = 10**10  # of n D^2; beyond this, we estimate, the products count more than asking
+_MOST_NEWTON_STEPS, _TOLERANCE = 12, 1e-6  # on the host, which checks for convergence
+_EXACT, _STRETCH = 128, 1.25  # number of functions up to which penalties are exact; see _steady
+MOST_REPLAYED = 10**10  # of n D^2; beyond this, we estimate, the products cost more than syncing
 
 
 class DataPlayer(Protocol):
-    """What the rounds need."""
+    """Interface of a data player, as the rounds of a game use it."""
 
     @property
     def coefficients(self) -> Any:
-        """Of shape (n, k)."""
+        """Coefficients of the rows, of shape (n, k)."""
 
     def value(self, potential: Any) -> Any:
-        """What the coefficients, scaled at best, are worth when `potential` is the peak."""
+        """Return the value of the coefficients, optimally scaled, if `potential` is the peak."""
 
     def move(self, columns: Any) -> Any:
-        """Answer to new functions; returns the optimum on all of them, or None if unknown."""
+        """Answer new functions; return the optimum on all functions, or None if unknown."""
 
     def resume(self, columns: Any, coefficients: Any) -> None:
-        """Go on with these functions, and with the coefficients of an earlier game."""
+        """Continue with the functions and the coefficients of an earlier game."""
 
 
 def columns_of(target: Target, y: Any) -> Any:
-    """Signs for two classes, one column per class for more, numbers for regression."""
+    """Return signs for two classes, one column per class for more, numbers for regression."""
     return target.columns_to_predict(y)
 
 
@@ -81,11 +81,11 @@ def make_player(
     rescale: bool = True,
     capacity: int = 0,
 ) -> DataPlayer:
-    """The player for the columns of :func:`columns_of`, wherever they are.
+    """Make the player for the columns of :func:`columns_of`, on their device.
 
-    Dual weights for classes, one column of them per class against the rest where there are more
-    than two, and residuals for numbers. With `rescale` the corrective update is by residuals for
-    more than two classes too, which did better than rescaled weights of each class.
+    It has dual weights for classes, one column per class against the rest if there are more than
+    two, and residuals for numbers. With `rescale` the corrective update uses residuals for more
+    than two classes too, which did better than rescaled weights of each class.
     """
     many = target.classes is not None and len(target.classes) > 2
     margin = target.classes is not None and not (many and rescale and update == "corrective")
@@ -115,15 +115,15 @@ class _DualWeights:
 
 
 class CorrectiveMargin(_DualWeights):
-    r"""Dual weights that go a share of the way to those of a squared-hinge model.
+    r"""Dual weights that move a fraction of the way to those of a squared-hinge model.
 
     The model is :math:`\min_w \frac12 |w|^2 + C \sum_i \max(0, 1 - y_i f(x_i))^2` on the
     functions so far, with :math:`C = \mathrm{strength} / n`, and
     :math:`\alpha \leftarrow (1 - h) \alpha + h\, \alpha_{\mathrm{svm}}`.
 
-    Weights are kept at mean one; without `rescale` they are those of the model, and begin with
-    the largest in :math:`[0, C]` for which :math:`y \cdot \alpha = 0`. Room is made for
-    `capacity` columns at first.
+    The weights are kept at mean one; without `rescale` they have the scale of the model, and start
+    with the largest in :math:`[0, C]` for which :math:`y \cdot \alpha = 0`. Room for `capacity`
+    columns is allocated at first.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class CorrectiveMargin(_DualWeights):
             return objective
         looks = is_host(columns)
         with warnings.catch_warnings():
-            # As far as it came will do: the weights only move towards it.
+            # Convergence is not needed: the weights only move towards the solution.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._solution = solution = solve_squared_hinge(
                 self._columns.array,
@@ -192,8 +192,10 @@ class CorrectiveMargin(_DualWeights):
 
 
 class _ReplayedNewton:
-    """The corrective move on a GPU: always on all columns there is room for, so that it is the
-    same work in every round; those to come are zero and change nothing."""
+    """The corrective move on a GPU, always on all allocated columns.
+
+    Every round then does the same work; the columns still to come are zero and change nothing.
+    """
 
     def __init__(
         self, features: Any, signs: Any, C: float, damping: float, rescale: bool, before: Any
@@ -220,7 +222,7 @@ def _newton_move(
     V: Any,
     m: Any,
 ) -> tuple[Any, Any, Any]:
-    """Newton steps from `V`, and the weights towards what they give."""
+    """Take Newton steps from `V`, and move the weights towards the result."""
     V, margins = newton_steps(features, signs, C / m, V, NEWTON_STEPS)
     square = namespace(V).sum(V[:, :-1] ** 2)
     weights, objective = weights_towards(weights, margins, square, m, C, damping, rescale)
@@ -230,7 +232,7 @@ def _newton_move(
 def weights_towards(
     weights: Any, margins: Any, square: Any, m: Any, C: Any, damping: Any, rescale: bool
 ) -> tuple[Any, Any]:
-    """Weights a share of the way to those of a model, and its objective."""
+    """Return weights moved a fraction of the way to those of a model, and its objective."""
     xp = namespace(margins)
     lacking = xp.maximum(1 - margins, xp.zeros_like(margins))
     scale = xp.sum(weights) / _positive(xp.sum(lacking)) if rescale else 2 * C
@@ -241,8 +243,8 @@ def weights_towards(
 class GradientMargin(_DualWeights):
     r"""Dual weights in :math:`K = \{0 \le \alpha_i \le C, y \cdot \alpha = 0\}`, Algorithm 2.
 
-    One step of projected gradient ascent on the value of the game for each new function
-    :math:`\phi` in turn,
+    For each new function :math:`\phi` in turn, one step of projected gradient ascent on the value
+    of the game is taken,
 
     .. math::
 
@@ -271,7 +273,7 @@ class GradientMargin(_DualWeights):
         self._ascend = Replayed(partial(_ascend, n_parts), (signs, C, step))
 
     def value(self, potential: Any) -> Any:
-        # The box forbids larger weights, so that they are scaled down at most.
+        # The box forbids larger weights, so that they can only be scaled down.
         xp = namespace(self.signs)
         total = xp.sum(self.weights)
         share = total / _positive(xp.maximum(total + 0 * potential, potential))
@@ -299,8 +301,9 @@ class _Residuals:
 
 
 class CorrectiveResidual(_Residuals):
-    r"""The residual of a ridge regression on the functions so far, or a share of the way to it.
+    r"""Residuals that move a fraction of the way to those of a ridge regression.
 
+    The ridge regression is on the functions so far,
     :math:`\min_{w, b} \frac12 |w|^2 + C \sum_i (y_i - f(x_i))^2` with
     :math:`C = \mathrm{strength} / n`, for every column of targets. Beyond 128 functions the
     penalty may be up to a fifth too small, so that the objective is a little above the optimum.
@@ -327,10 +330,10 @@ class CorrectiveResidual(_Residuals):
 
 
 class GradientResidual(_Residuals):
-    r"""A residual out of which each new function takes a share of its part.
+    r"""Residuals from which a fraction of the projection onto each new function is subtracted.
 
-    :math:`A \leftarrow A - \kappa\, P A` with `P` the projection onto the centred function, for
-    a wave about that onto its centred cosine and sine (matching pursuit with shrinkage).
+    :math:`A \leftarrow A - \kappa\, P A` with `P` the projection onto the centred function; for a
+    wave, approximately that onto its centred cosine and sine (matching pursuit with shrinkage).
     """
 
     def __init__(self, targets: Any, *, step: float, n_parts: int = 2) -> None:
@@ -338,7 +341,7 @@ class GradientResidual(_Residuals):
         self.step, self.n_parts = step, n_parts
 
     def value(self, potential: Any) -> Any:
-        # Without a linear model there is no penalty: the worth against an infinite C.
+        # Without a linear model there is no penalty: this is the value for an infinite C.
         A = self.coefficients
         return _best_scaled(namespace(A).sum(A * self.targets), potential)
 
@@ -349,21 +352,21 @@ class GradientResidual(_Residuals):
 
 
 def _steady(m: int) -> float:
-    """A number of functions that stays the same while `m` grows by a quarter.
+    """Return a number of functions that stays the same while `m` grows by a quarter.
 
-    With the penalty of the ridge regression its Cholesky factor would be made anew each round.
+    A new penalty in each round would need a new Cholesky factor of the ridge regression.
     """
     return m if m <= _EXACT else _EXACT * _STRETCH ** int(np.log(m / _EXACT) / np.log(_STRETCH))
 
 
 def _functions(columns: Any, n_parts: int) -> Iterator[Any]:
-    """The parts of each function in turn."""
+    """Yield the parts of each function in turn."""
     m = columns.shape[1] // n_parts
     return (columns[:, j::m] for j in range(m))
 
 
 def _size(function: Any) -> Any:
-    """The square norm of a function's part, on average: n / 2 for a wave, cos^2 + sin^2 = 1."""
+    """Return the mean squared norm of a function's parts: n / 2 for a wave (cos^2 + sin^2 = 1)."""
     n, n_parts = function.shape
     return n / 2 if n_parts == 2 else _positive(namespace(function).sum(function**2))
 
@@ -373,22 +376,22 @@ def _centred(columns: Any) -> Any:
 
 
 def _largest(signs: Any, C: float) -> Any:
-    """The largest weights of the dual set."""
+    """Return the largest weights of the dual set."""
     return project_onto_dual_set(namespace(signs).zeros_like(signs) + C, signs, C)
 
 
 def _balanced(signs: Any) -> Any:
-    """Weights of mean one whose sum is the same on both sides, column by column."""
+    """Return weights of mean one with equal sums over both signs, column by column."""
     xp = namespace(signs)
     positive = xp.mean((1 + signs) / 2, axis=0)
-    # One side only: it takes all the weight.
+    # If there is one sign only, it takes all the weight.
     share = xp.where(signs > 0, positive, 1 - positive)
     both = (positive > 0) & (positive < 1)
     return 1 / xp.where(both, 2 * share, xp.ones_like(share))
 
 
 def _best_scaled(linear: Any, quadratic: Any) -> Any:
-    """The largest value over ``c`` of ``c * linear - c^2 * quadratic / 2``."""
+    """Return the maximum over ``c`` of ``c * linear - c^2 * quadratic / 2``."""
     return linear**2 / (2 * _positive(quadratic))
 
 

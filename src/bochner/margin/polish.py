@@ -1,13 +1,13 @@
-r"""Frequencies of a game moved together, so that the linear model on all of them fits better.
+r"""Moving all frequencies of a game together, so that the linear model on them fits better.
 
-At the optimum of a linear model with penalty, :math:`w = \sum_i a_i \phi_i`, the derivative of its
-objective with respect to the frequencies is that of the Fourier potential of the coefficients
-`a`: for the kernel that gives each of `m` waves the weight `1 / m`,
+At the optimum of a penalised linear model, :math:`w = \sum_i a_i \phi_i`, the derivative of its
+objective with respect to the frequencies follows from that of the Fourier potential of the
+coefficients `a`: for the kernel that gives each of `m` waves the weight `1 / m`,
 
 .. math:: \nabla_{w_j} J = -\frac{1}{2 m} \nabla v_a(w_j),
 
-so that a step costs one model and one pass over the rows. More steps fit the rows better, and new
-ones worse where labels are noisy: held-out rows decide how many are kept, and whether any.
+so that a step costs one model and one pass over the rows. More steps fit the training rows better,
+but new rows worse if the labels are noisy: held-out rows decide how many steps are kept, if any.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _PATIENCE = 5  # steps without a better held-out loss
 class Model:
     """The linear model on the waves of some frequencies, fitted to some rows.
 
-    A support vector machine with the squared hinge for two classes, else a ridge regression;
-    `strength` weighs the mean loss. `objective` is what it minimises, `coefficients` are those of
-    the rows in it.
+    It is a support vector machine with the squared hinge for two classes, else a ridge regression;
+    `strength` weighs the mean loss. `objective` is the minimum that it reaches, and
+    `coefficients` are those of the rows there.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Model:
         features = computed(engine.features(rows, W, scale=1.0, **o))
         C = strength / features.shape[0]
         if margin:
-            with warnings.catch_warnings():  # as far as it came will do
+            with warnings.catch_warnings():  # convergence is not needed
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 solution = solve_squared_hinge(features, columns, C / m)
             self.V, self.b = to_numpy(solution.coefficients), to_numpy(solution.intercepts)
@@ -63,7 +63,7 @@ class Model:
         self.objective = float(m * np.sum(self.V**2) / 2 + C * np.sum(lacking**2))
 
     def losses(self, rows: Any, columns: Any) -> Float:
-        """Of every row."""
+        """Return the loss of every row."""
         features = to_numpy(computed(engine.features(rows, self.W, scale=1.0, **self.options)))
         fitted, columns = features @ self.V + self.b, to_numpy(columns)
         lacking = np.maximum(0, 1 - columns * fitted) if self.margin else columns - fitted
@@ -81,10 +81,10 @@ def polish(
     strength: float,
     **options: Any,
 ) -> NDArray[Any]:
-    """The frequencies `W` after at most `n_steps` steps, or as they are.
+    """Return the frequencies `W` after at most `n_steps` steps, or unchanged.
 
-    `columns` are the targets of all `rows`, of which those `used` are fitted and those `held` out
-    judge. Steps that do not lower the objective are taken back, and shorter ones follow.
+    `columns` are the targets of all `rows`; the model is fitted to those in `used` and judged on
+    those in `held`. Steps that do not lower the objective are undone and followed by shorter ones.
     """
     two = target.classes is not None and len(target.classes) == 2
     X, Y, held_X, held_Y = (rows_at(A, some) for some in (used, held) for A in (rows, columns))

@@ -1,4 +1,4 @@
-"""The kernel player on all of space: the peaks of the Fourier potential, found by chains."""
+"""The kernel player on R^d: chains that find the peaks of the Fourier potential."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bochner.margin.game import Proposal
 from bochner.margin.looks import PeakSearch, Search, longest_frequency, looks_of_games
 
 _START_VARIANCE = 1.5  # of the frequencies that chains start from, relative to the kernel's
-_BLOCK = 64  # rounds whose random numbers are drawn, and moved to the device, at once
+_BLOCK = 64  # rounds whose random numbers are drawn and moved to the device at once
 
 
 class WaveFamily:
-    """The waves of all frequencies, of which a game is for `n_frequencies`; chains find the best.
+    """The waves of all frequencies; chains find the best for a game of `n_frequencies`.
 
     Rows are anything the engine takes. Arrays on a device stay there, and the host does not wait
     for them; a dask array is summed by its workers while the chains run here. `random_state`
-    decides the starts of the chains and the rows of the rounds, `options` are the engine's
+    controls the starts of the chains and the rows of each round, `options` are the engine's
     `n_threads` and `memory_budget`. On a device no frequency is longer than `longest`, by default
-    the :func:`longest_frequency` of the rows. A game that was begun elsewhere goes on: the
-    frequencies `known`, those of each round in an array of shape (d, p), are proposed first,
-    without a search; where the rows are others, they go on uphill for `search.n_followed` steps.
+    the :func:`longest_frequency` of the rows. To continue an earlier game, its frequencies `known`
+    (one array of shape (d, p) per round) are proposed first, without a search; if the rows have
+    changed, they move uphill for `search.n_followed` steps.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class WaveFamily:
         self._leftover: Any = None
 
     def propose(self, coefficients: Any, n_wanted: int) -> Proposal:
-        """The highest peaks that the chains found, from the highest down."""
+        """Return the highest peaks that the chains found, the highest first."""
         if self._known:
             frequencies = self._known.pop(0)[:, :n_wanted]
             if self.search.n_followed:
@@ -64,7 +64,7 @@ class WaveFamily:
         return self._taken(result, n_peaks, n_wanted)
 
     def _next_chains(self, coefficients: Any) -> tuple[Any, Any, int]:
-        """Where the chains of a round start, its rows, and how many peaks are wanted."""
+        """Return the starts of the chains of a round, its rows, and the number of peaks wanted."""
         if self._draws is None:
             self._draws = _draw_starts(*self._to_draw, coefficients)
         starts, sample = next(self._draws)
@@ -74,7 +74,7 @@ class WaveFamily:
         return starts, sample, min(self.search.peaks_after(self._n_found), most)
 
     def _taken(self, result: tuple[Any, ...], n_peaks: int, n_wanted: int) -> Proposal:
-        """What a look found, of which the first are taken."""
+        """Return the first frequencies found by a look as a proposal."""
         frequencies, columns, share, potential, self._leftover = result
         if n_wanted < n_peaks:
             xp = namespace(columns)
@@ -97,9 +97,10 @@ class WaveFamily:
 def _draw_starts(
     search: Search, n_rounds: int, n_columns: int, state: RandomState, like: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """Starts of new chains and row numbers, round by round, where `like` is.
+    """Yield starts of new chains and row numbers, round by round, on the device of `like`.
 
-    Not a method: the generator would hold the family that holds it, with its recordings.
+    This is not a method, because the generator would then hold a reference to the family that
+    holds it, with its recordings.
     """
     n, spread = int(like.shape[0]), _START_VARIANCE**0.5 / search.length
     n_rows = None if search.n_rows is None or search.n_rows >= n else search.n_rows
@@ -118,9 +119,9 @@ def _draw_starts(
 
 
 class FamiliesTogether:
-    """Families of several games on the same rows, which differ in their bands.
+    """Families of several games on the same rows that differ in their bands.
 
-    On a GPU the chains of all of them climb together.
+    On a GPU the chains of all games climb together.
     """
 
     def __init__(self, families: Sequence[WaveFamily]) -> None:
@@ -136,7 +137,7 @@ class FamiliesTogether:
         self._looks: dict[int, Replayed] = {}
 
     def propose(self, coefficients: Sequence[Any], n_wanted: int) -> list[Proposal]:
-        """What each family proposes."""
+        """Return the proposal of each family."""
         games = list(zip(self.families, coefficients, strict=True))
         if not self._climb:
             return [family.propose(A, n_wanted) for family, A in games]

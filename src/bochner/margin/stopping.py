@@ -1,8 +1,9 @@
-r"""When a game has learned enough: learned frequencies against random ones, on held-out rows.
+r"""When to stop a game: learned frequencies against random ones, on held-out rows.
 
-Once what the labels depend on has been found, the peaks of a finite sample's potential are those
-of its noise. A map is therefore :math:`t` learned frequencies and :math:`D - t` random ones of the
-kernel that the chains started from, with :math:`t` chosen on rows that the game has not seen.
+Once the structure that the labels depend on has been found, the remaining peaks of a finite
+sample's potential are noise. A map therefore has :math:`t` learned frequencies and :math:`D - t`
+random ones of the kernel that the chains started from, with :math:`t` chosen on rows that the game
+has not seen.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ Rows = NDArray[np.intp]
 
 FEWEST_ROWS = 80  # of which a part is held out
 _SHARE, _USUAL_SHARE, _USUAL, _MOST = 0.2, 0.1, 500, 2000  # of the rows, held out
-_JUDGING_ROWS = 4500  # that the linear models are fitted to, at most
+_JUDGING_ROWS = 4500  # to which the linear models are fitted, at most
 _FIRST_BLOCK = 32  # of random frequencies
-_FIRST_LOOK, _GROWTH = 24, 1.5  # learned frequencies, after which they are judged
-_WIDTH = 4  # times as many frequencies has a map at which they are judged, if that many are wanted
-_PATIENCE = 3  # looks in a row at which learning was in vain
+_FIRST_LOOK, _GROWTH = 24, 1.5  # learned frequencies at the first look, and growth between looks
+_WIDTH = 4  # width of the maps judged, times the learned frequencies, if that many are wanted
+_PATIENCE = 3  # looks in a row at which learning did not help
 _TOGETHER = 2048  # columns up to which a device solves the models of all strengths at once
 _STRENGTHS = tuple(50.0 * 10**k for k in range(6))  # of the linear models that judge
 
 
 def split_rows(n_rows: int, random_state: RandomState) -> tuple[Rows, Rows]:
-    """Rows for the game, and rows to judge it by, in increasing order.
+    """Split rows into those for the game and those to judge it by, both in increasing order.
 
-    A tenth is held out, or 500 rows if these are at most a fifth, and 2000 at most.
+    A tenth is held out, or 500 rows if these are at most a fifth, and at most 2000.
     """
     n_held = int(min(max(_USUAL_SHARE * n_rows, min(_USUAL, _SHARE * n_rows)), _MOST))
     order = random_state.permutation(n_rows)
@@ -54,7 +55,7 @@ def split_rows(n_rows: int, random_state: RandomState) -> tuple[Rows, Rows]:
 def judging_parts(
     X: Any, columns: Any, used: Rows, held: Rows, random_state: RandomState
 ) -> tuple[Any, Any, Any, Any]:
-    """Rows and targets to judge with: a sample of those of the game, and those held out."""
+    """Return rows and targets to judge with: a sample of those of the game, and those held out."""
     used = used[choose_rows(len(used), _JUDGING_ROWS, random_state)]
     return rows_at(X, used), rows_at(columns, used), rows_at(X, held), rows_at(columns, held)
 
@@ -62,9 +63,9 @@ def judging_parts(
 def random_frequencies(
     kernel: SpectralKernel, n_frequencies: int, n_features: int, random_state: RandomState
 ) -> Float:
-    """Frequencies of the kernel, of which the first are the same for any number of them.
+    """Draw frequencies of the kernel; the first ones are the same for any number of them.
 
-    Orthogonal in blocks that double.
+    They are orthogonal in blocks whose size doubles.
     """
     blocks, drawn = [], 0
     while drawn < n_frequencies:
@@ -75,20 +76,20 @@ def random_frequencies(
 
 
 class PaddingJudge:
-    """Held-out losses of maps that are some learned frequencies, and random ones after them.
+    """Held-out losses of maps that consist of learned frequencies followed by random ones.
 
-    The loss is the squared error of a ridge regression of the columns of the target, its penalty
-    the best of a few. Gram matrices grow by the products of new columns, in single precision
-    added up in double, and every map is a part of one.
+    The loss is the squared error of a ridge regression of the columns of the target, with the best
+    of a few penalties. Gram matrices grow by the products of new columns, computed in single
+    precision and summed in double; the Gram matrix of every map is part of one of them.
 
     Parameters
     ----------
     X, columns : arrays of shape (n, d) and (n, k)
         Rows of the game and their targets.
     held_X, held_columns : arrays of shape (h, d) and (h, k)
-        Rows to judge by.
+        Rows to judge by and their targets.
     random : callable
-        Gives random frequencies, an ndarray of shape (d, D) of which the first are used.
+        Returns random frequencies, an ndarray of shape (d, D) of which the first are used.
     **options
         The engine's `n_threads` and `memory_budget`.
     """
@@ -118,18 +119,19 @@ class PaddingJudge:
 
     @property
     def n_learned(self) -> int:
-        """Learned frequencies so far."""
+        """Number of learned frequencies so far."""
         waiting = sum(int(part.shape[1]) for part in self._waiting)
         return int(self._positions[True].shape[1]) + waiting
 
     def append(self, learned: Any) -> None:
-        """Take learned frequencies, of shape (d, p)."""
+        """Add learned frequencies, of shape (d, p)."""
         self._waiting.append(learned)
 
     def losses(self, *maps: tuple[int, int]) -> list[Float]:
-        """Of every held-out row, for maps of the first learned and the first random frequencies.
+        """Return the losses of all held-out rows for maps given as (n_learned, n_random).
 
-        A device is waited for once for maps of one width, if they are narrow.
+        A map has the first of the learned and the first of the random frequencies. The host waits
+        for a device once for all maps of one width, if they are narrow.
         """
         new = [each for each in dict.fromkeys(maps) if each not in self._found]
         if new:
@@ -138,7 +140,7 @@ class PaddingJudge:
         return [self._found[each] for each in maps]
 
     def _judge(self, maps: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Float]]:
-        """The losses of each map, with the best strength."""
+        """Yield each map with its losses for the best strength."""
         for m in dict.fromkeys(map(sum, maps)):
             same, room = [each for each in maps if sum(each) == m], _TOGETHER // (2 * m)
             if not (room and is_device(self._held.array)):
@@ -149,28 +151,30 @@ class PaddingJudge:
                 yield from zip(same[part], map(self._best, tables), strict=True)
 
     def _best(self, losses: Callable[[float], Float]) -> Float:
-        """Losses with the best strength."""
+        """Return the losses for the best strength."""
         self._strength = search_along(
             _STRENGTHS, self._strength, lambda strength: -float(losses(strength).mean())
         )
         return losses(self._strength)
 
     def _at_once(self, maps: list[tuple[int, int]]) -> list[Callable[[float], Float]]:
-        """Losses by strength, for maps of one width: less than to wait for each."""
+        """Return losses by strength for maps of one width, solved together to wait only once."""
         positions = self._as_index([self._positions_of(*each) for each in maps])
         weights = [self._weight(sum(maps[0])) / s for s in _STRENGTHS]
         table = self._losses(positions)(convert(weights, self._held_targets))
         return [dict(zip(_STRENGTHS, own, strict=True)).__getitem__ for own in to_numpy(table)]
 
     def _one_by_one(self, one: tuple[int, int]) -> Callable[[float], Float]:
-        """Losses by strength, each computed when it is asked for."""
+        """Return losses by strength, each computed on demand."""
         losses = self._losses(self._as_index(self._positions_of(*one)))
         weight = self._weight(sum(one))
         return cache(lambda strength: to_numpy(losses(weight / strength)))
 
     def _losses(self, some: Any) -> Callable[[Any], Any]:
-        """Losses by penalty with the columns at some positions, see
-        :meth:`~bochner.linear.ridge.GrowingRidge.solver`."""
+        """Return losses by penalty for the columns at some positions.
+
+        See :meth:`~bochner.linear.ridge.GrowingRidge.solver`.
+        """
         array, solve = self._held.array, self._ridge.solver(some)
         xp = namespace(array)
         if len(some.shape) == 1:
@@ -187,11 +191,11 @@ class PaddingJudge:
         return losses_of
 
     def _weight(self, n_frequencies: int) -> float:
-        """A penalty, times the strength."""
+        """Return the penalty multiplied by the strength."""
         return n_frequencies * self._ridge.targets.shape[0] / 2
 
     def _positions_of(self, n_learned: int, n_random: int) -> Rows:
-        """Of the columns of a map."""
+        """Return the positions of the columns of a map."""
         parts = (True, n_learned), (False, n_random)
         return np.concatenate([self._positions[own][:, :count].ravel() for own, count in parts])
 
@@ -201,11 +205,11 @@ class PaddingJudge:
 
     @cached_property
     def _longest(self) -> float:
-        """The norm of the longest row."""
+        """Norm of the longest row."""
         return max(longest_norm(rows, 1) for rows in (self.X, self.held_X))
 
     def _make_columns(self, n_random: int) -> None:
-        """Columns of the learned frequencies that have none, and of so many random ones."""
+        """Make columns for learned frequencies that have none yet, and for `n_random` others."""
         parts, n_before = self._waiting, self._positions[False].shape[1]
         n_learned = sum(int(part.shape[1]) for part in parts)
         if n_random > n_before:
@@ -226,16 +230,16 @@ class PaddingJudge:
 
 
 class Stop:
-    """Ends a game whose frequencies are no better than random ones, and says how many to keep.
+    """End a game whose frequencies are no better than random ones, and say how many to keep.
 
-    After 24 frequencies, and each time there are half as many again, a map that has them all is
-    compared with one that has random ones in the place of the new ones, both four times as wide.
-    Where the held-out loss is not lower by more than a standard error of the paired difference,
-    the next look is at the frequencies since then as well; the third time in a row the game ends.
-    How many are kept is decided for the map of `n_frequencies`: none, or those at one of the last
-    four looks, if they are better by more than a standard error.
+    After 24 frequencies, and each time there are half as many again, a map with all of them is
+    compared with one that has random ones in place of the new ones, both four times as wide. If
+    the held-out loss is not lower by more than a standard error of the paired difference, the next
+    comparison counts these frequencies as new too; the third time in a row the game ends. How many
+    are kept is decided for the map of `n_frequencies`: none, or those at one of the last four
+    looks, if they are better by more than a standard error.
 
-    `outside` turns frequencies of the game into those of the rows as they are. Those learned
+    `outside` converts frequencies of the game into those of the original rows. Those learned
     `before` are kept.
     """
 
@@ -255,11 +259,11 @@ class Stop:
         self._unjudged: list[int] = []  # looks, until there are enough of them to end the game
 
     def __call__(self, new: Any) -> bool:
-        """Take the frequencies of a round; whether the game is to end."""
+        """Add the frequencies of a round, and return whether the game should end."""
         self._waiting.append(new)
         m = self.n_found
         if m >= self.n_frequencies:
-            self.judge.random()  # while a device is at work: what comes next waits for it
+            self.judge.random()  # while a device is at work: the next step would wait for it
         if m < max(_FIRST_LOOK, _GROWTH * self._looks[-1]) or m >= self.n_frequencies:
             return False
         self._looks.append(m)
@@ -270,11 +274,11 @@ class Stop:
 
     @property
     def n_found(self) -> int:
-        """Learned frequencies so far."""
+        """Number of learned frequencies so far."""
         return self.judge.n_learned + sum(int(part.shape[1]) for part in self._waiting)
 
     def _judge(self, m: int) -> None:
-        """Whether learning was in vain since the best look before this one."""
+        """Judge whether learning has helped since the best look before this one."""
         now, best = self._losses((m, self._best), min(_WIDTH * m, self.n_frequencies))
         if is_clearly_lower(now, best):
             self._best, self._in_vain = m, 0
@@ -282,7 +286,7 @@ class Stop:
             self._in_vain += 1
 
     def n_kept(self) -> int:
-        """The number of learned frequencies that the map is to have."""
+        """Return the number of learned frequencies that the map should have."""
         if self._looks[-1] < self.n_found:
             self._looks.append(self.n_found)
         counts = [self._looks[0], *self._looks[max(1, len(self._looks) - _PATIENCE - 1) :]]
@@ -290,7 +294,7 @@ class Stop:
         return choose(counts, dict(zip(counts, losses, strict=True)).__getitem__)[0]
 
     def _losses(self, counts: Sequence[int], width: int) -> list[Float]:
-        """Of maps so wide that begin with so many learned frequencies."""
+        """Return the losses of maps of this width that begin with `counts` learned frequencies."""
         if self._waiting:
             new = namespace(self._waiting[0]).concat(self._waiting, axis=1)
             self.judge.append(self.outside(new))

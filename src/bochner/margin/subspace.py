@@ -1,4 +1,4 @@
-"""The principal directions of the rows, in which a search for frequencies may stay."""
+"""Principal directions of the rows, to which a search for frequencies can be restricted."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ _SHIFT = 1e-13  # of a Gram matrix in float64, relative to its trace
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Rows and frequencies as a game sees them: scaled, in some directions, where they are."""
+    """Coordinates of a game: rows and frequencies scaled, and restricted to some directions."""
 
     basis: NDArray[Any] | None  # orthonormal directions, one per column; None is all
-    scale: float  # that gives the rows a length of one
+    scale: float  # factor that gives the rows a length scale of one
 
     def rows(self, X: Any) -> Any:
-        """The rows as the game sees them."""
+        """Convert rows to the coordinates of the game."""
         rows = as_float(X)
         rows = rows if self.basis is None else rows @ convert(self.basis, rows)
-        # by row, so that a table, which is stored by column, gives the same products
+        # in row order, so that a data frame, which is stored by column, gives the same products
         return by_rows(rows * self.scale)
 
     def inside(self, frequencies: NDArray[Any]) -> NDArray[Any]:
-        """Frequencies as the game sees them."""
+        """Convert frequencies to the coordinates of the game."""
         frequencies = frequencies / frequencies.dtype.type(self.scale)
         return frequencies if self.basis is None else self.basis.T @ frequencies
 
     def outside(self, frequencies: Any) -> Any:
-        """Frequencies of the game for the rows as they are."""
+        """Convert frequencies of the game to those of the original rows."""
         if is_device(frequencies):
             inside = self.scale * frequencies
             return inside if self.basis is None else convert(self.basis, inside) @ inside
@@ -63,7 +63,7 @@ class Coordinates:
 def directions_of_rows(
     X: Any, n_directions: int | None, random_state: RandomState
 ) -> NDArray[Any] | None:
-    """Principal directions of a sample of the rows, on the host; None where all are wanted."""
+    """Return principal directions of a sample of the rows, on the host; None if all are used."""
     if n_directions is None or n_directions >= X.shape[1]:
         return None
     n = int(X.shape[0])
@@ -73,13 +73,14 @@ def directions_of_rows(
 
 
 def principal_directions(X: Any, n_directions: int, random_state: RandomState) -> Any:
-    r"""An orthonormal basis of the directions in which the rows spread most.
+    r"""Return an orthonormal basis of the directions in which the rows spread most.
 
     Subspace iteration :math:`Q \leftarrow \mathrm{qr}(X^T X Q)` from a random start with a few
-    columns to spare, then the eigenvectors within that space (Rayleigh-Ritz): four passes over
-    the rows wherever they are, and never a ``d x d`` matrix. The rows are not centred: a shift
-    turns the phase of a Fourier sum and leaves its modulus. The directions, one per column, are
-    where the rows are; NumPy for sparse rows and dask arrays.
+    extra columns is followed by the eigenvectors within that space (Rayleigh-Ritz). This takes
+    four passes over the rows, on whatever device they are, and never forms a ``d x d`` matrix. The
+    rows are not centred, since a shift changes the phase of a Fourier sum but not its modulus. The
+    directions, one per column, are on the device of the rows, and NumPy arrays for sparse rows and
+    dask arrays.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def principal_directions(X: Any, n_directions: int, random_state: RandomState) -
 
 
 def _random_start(shape: tuple[int, int], like: Any, random_state: RandomState) -> Any:
-    """Normal numbers in the dtype of results; a GPU, which draws them faster, has its own."""
+    """Draw normal numbers in the dtype of results; a GPU draws its own, which is faster."""
     if not on_cuda(like):
         return convert(random_state.standard_normal(shape), like, result_dtype(like))
     import torch
@@ -111,7 +112,7 @@ def _random_start(shape: tuple[int, int], like: Any, random_state: RandomState) 
 
 
 def _orthonormal(Y: Any) -> Any:
-    """The Q of a QR factorisation with the signs for which it is unique."""
+    """Return the Q of a QR factorisation, with the signs that make it unique."""
     xp = namespace(Y)
     with single_threaded_blas:  # several threads are slower on such narrow matrices
         Q, R = xp.linalg.qr(Y)
@@ -120,21 +121,21 @@ def _orthonormal(Y: Any) -> Any:
 
 
 def _largest(Q: Any, Y: Any, n_directions: int) -> Any:
-    """Eigenvectors of the largest eigenvalues within the space of `Q`, given ``Y = X^T X Q``."""
+    """Return the leading eigenvectors within the space of `Q`, given ``Y = X^T X Q``."""
     xp = namespace(Q)
     inner = cast(Q.T @ Y, wide_dtype(Q))
     with single_threaded_blas:
         _, vectors = xp.linalg.eigh((inner + inner.T) / 2)
     directions = Q @ cast(xp.flip(vectors, axis=1)[:, :n_directions], Q.dtype)
-    # An eigenvector has no sign of its own: its entries shall sum to something positive.
+    # The sign of an eigenvector is arbitrary: make the sum of its entries positive.
     return xp.where(xp.sum(directions, axis=0) < 0, -directions, directions)
 
 
 def _nearly_orthonormal(Y: Any) -> Any:
-    """Another basis of the same space by a Cholesky factorisation, PyTorch; Q but for rounding.
+    """Return another basis of the same space by Cholesky factorisation in PyTorch.
 
-    Few operations for a GPU. Directions lost in rounding come out shorter than one, which the
-    next pass does not mind.
+    It is orthonormal up to rounding, and takes few operations on a GPU. Directions lost in
+    rounding come out shorter than one, which does not matter to the next pass.
     """
     import torch
 

@@ -1,7 +1,8 @@
-"""Games of several settings on the same rows, round by round side by side.
+"""Games with several settings on the same rows, played side by side round by round.
 
-They are short, and on a GPU many small operations one after the other take the time: chains of all
-of them climb together, and linear models of several players are solved together.
+The games are short, and on a GPU the time would go into many small operations one after the other.
+Therefore the chains of all games climb together, and the linear models of several players are
+solved together.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def play_side_by_side(
     n_functions: int,
     n_parts: int = 2,
 ) -> list[list[Any]]:
-    """The functions of each game, as :func:`~bochner.margin.game.play` finds them.
+    """Return the functions of each game, as :func:`~bochner.margin.game.play` finds them.
 
-    The families propose the same number of functions in each round, of `n_parts` columns each.
+    All families propose the same number of functions in each round, with `n_parts` columns each.
     """
     found: list[list[Any]] = [[] for _ in players]
     together = [player for player in players if isinstance(player, CorrectiveMargin)]
@@ -59,7 +60,7 @@ def play_side_by_side(
 class _MovesTogether:
     """The corrective moves of several players with the same signs, on a GPU.
 
-    As the players' own moves there: always on all the columns that there is room for.
+    Like the players' own moves there, they are always on all allocated columns.
     """
 
     def __init__(self, players: Sequence[CorrectiveMargin], n_columns: int) -> None:
@@ -88,7 +89,7 @@ class _MovesTogether:
 def _newton_moves(
     rescale: bool, count: int, signs: Any, C: Any, *arguments: Any
 ) -> tuple[Any, ...]:
-    """Newton steps of all from `V`, and the weights of each towards what they give."""
+    """Take Newton steps of all players from `V`, and move the weights of each to the result."""
     rooms, dampings = arguments[:count], arguments[count : 2 * count]
     V, m, *weights = arguments[2 * count :]
     V, margins = newton_steps_of_several(NEWTON_STEPS, signs, C / m, V, *rooms)

@@ -1,4 +1,4 @@
-"""Choosing how the margin game is played: on rows that the frequencies have not seen."""
+"""Choosing the setting of the margin game on rows that the frequencies have not seen."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ Candidate = TypeVar("Candidate")
 _STRENGTH_MARGIN, _STRENGTH_RESIDUAL = 100.0, 5000.0
 _FACTORS = (1.0, 10.0, 100.0, 1000.0)  # of the strength, for the linear model that judges
 
-_MOST_ROWS, _FEWEST_ROWS = 6000, 80  # that settings are tried on, a quarter of them held out
+_MOST_ROWS, _FEWEST_ROWS = 6000, 80  # on which settings are tried, a quarter of them held out
 _MOST_CHAINS = 60
 _MOST_FREQUENCIES, _ROUNDS = 50, 10
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a game is played."""
+    """Setting with which a game is played."""
 
     dual_update: DualUpdate
     band: float | None  # limit of the search, in units of the kernel's frequencies
-    damping: float  # share of the way that the data player goes
+    damping: float  # fraction of the way that the data player moves
 
 
 def grid(target: Target, dual_update: Any, band: Any, damping: Any) -> list[Setting]:
-    """The settings to try for what is left to ``"auto"``; the first is the default.
+    """Return the settings to try for the parameters that are ``"auto"``; the default comes first.
 
-    One thing is changed at a time: the default was the best or close to it on nearly everything
-    we measured.
+    One parameter is changed at a time: the default was the best or close to it on nearly
+    everything we measured.
     """
     usual, other = (0.3, 1.0) if _has_two_classes(target) else (1.0, 0.3)
     default = Setting(
@@ -66,7 +66,7 @@ def grid(target: Target, dual_update: Any, band: Any, damping: Any) -> list[Sett
 
 
 def usual_strength(target: Target) -> float:
-    """Weight of the mean loss in the data player's linear model, by default."""
+    """Return the default weight of the mean loss in the data player's linear model."""
     return _STRENGTH_MARGIN if _has_two_classes(target) else _STRENGTH_RESIDUAL
 
 
@@ -83,12 +83,12 @@ def choose_setting(
     held: NDArray[np.intp] | None = None,
     **options: Any,
 ) -> tuple[Setting, Trials, list[Any]]:
-    """The best of some settings, by short games on a part of the rows, judged by the others.
+    """Return the best of some settings in short games on some of the rows, judged on others.
 
-    These are the rows `held`, or a quarter of at most 6000. The first setting, the default, is
-    taken without a trial where there is nothing to choose, or with fewer than 80 rows. The short
-    games have fewer chains than `search` says. The frequencies found with the best setting are
-    returned too, round by round, for a game to go on from.
+    The others are the rows `held`, or a quarter of at most 6000. The first setting, the default,
+    is taken without a trial if there is nothing to choose, or with fewer than 80 rows. The short
+    games have at most 60 chains, even if `search` has more. The frequencies found with the best
+    setting are returned too, round by round, for a game to continue from.
     """
     n = int(columns.shape[0])
     if len(settings) == 1 or n < _FEWEST_ROWS:
@@ -143,10 +143,10 @@ def held_out_losses(
     small_phases: bool = False,
     **options: Any,
 ) -> list[Float]:
-    """Loss of every held-out row, with the best of a few linear models on the features, for each
-    of several sets of frequencies.
+    """Return the losses of all held-out rows, for each of several sets of frequencies.
 
-    Squared hinge for two classes, squared error of the columns otherwise. The host waits for a
+    They are those of the best of a few linear models on the features. The loss is the squared
+    hinge for two classes, and the squared error of the columns otherwise. The host waits for a
     device once.
     """
     xp, n = namespace(columns), columns.shape[0]
@@ -182,11 +182,11 @@ def held_out_losses(
 def choose(
     candidates: list[Candidate], losses_of: Callable[[Candidate], Float]
 ) -> tuple[Candidate, list[tuple[Candidate, float]]]:
-    """The candidate of least held-out loss, if it is clearly better than the first.
+    """Return the candidate of least held-out loss if it is clearly better than the first.
 
-    Another is preferred only where its mean loss is lower by more than one standard error of
-    the paired difference: with few rows the default is kept. `losses_of` gives the losses of the
-    same held-out rows for every candidate. The mean losses are returned too.
+    Another candidate is preferred to the first only if its mean loss is lower by more than one
+    standard error of the paired difference: with few rows the default is kept. `losses_of` returns
+    the losses of the same held-out rows for every candidate. The mean losses are returned too.
     """
     losses = [losses_of(candidate) for candidate in candidates]
     means = [float(loss.mean()) for loss in losses]

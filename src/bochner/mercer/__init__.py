@@ -1,1 +1,1 @@
-"""Mercer features: the eigenfunctions of the kernel under the data's own density."""
+"""Mercer features: eigenfunctions of the kernel under the density of the data."""

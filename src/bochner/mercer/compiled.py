@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """The compiled inner loops: ratios of one-dimensional features, and their products.
 
-Importing this module imports Numba, so it is done on the first call only. Rows are worked on one
-by one: what a row needs, its ratios and its products, stays in the first two levels of cache, and
-a product is two loads, a multiplication and a store: 0.8 ns. Blocks of rows side by side would
-vectorise the multiplication, but turning them back into rows costs what that saves.
+Importing this module imports Numba, so it is done on the first call only. Rows are processed one
+by one: the ratios and products of a row stay in the first two levels of cache, and a product takes
+two loads, a multiplication and a store: 0.8 ns. Processing blocks of rows side by side would
+vectorise the multiplication, but turning them back into rows costs as much as that saves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from bochner.engine.jit import compiled
 
-# Sums may be re-associated, which is what lets them be vectorised; infinities must survive.
+# Sums may be re-associated, so that they can be vectorised; infinities must survive.
 _FAST = {"contract", "nsz", "reassoc"}
 
 
@@ -37,7 +37,7 @@ def _weighted_square(row, weights):
 
 @compiled()
 def square_rows(rows, out):
-    """``out[i] = |rows[i]|^2``, added up in float64."""
+    """Set ``out[i] = |rows[i]|^2``, summed in float64."""
     for i in range(rows.shape[0]):
         out[i] = _square_row(rows[i])
 
@@ -56,7 +56,7 @@ def _scale(values, factor):
 
 @compiled(inline="never")
 def _ratios(z, axes, starts, up, down, table):
-    """Ratios ``f_n / f_0``, ``n >= 1``, of the axes that are used, in float64."""
+    """Compute the ratios ``f_n / f_0``, ``n >= 1``, of the axes that are used, in float64."""
     for a in range(axes.shape[0]):
         position = np.float64(z[axes[a]])
         before, here = 0.0, 1.0
@@ -70,12 +70,12 @@ def gaussian_tile(
     Z, rest, weights, log_constant, axes, starts, up, down, table,
     parents, pairs, columns, values, normalize, limit, out, flags,
 ):  # fmt: skip
-    """Features of rows whose coordinates along the axes are `Z`.
+    """Compute the features of rows whose coordinates along the axes are `Z`.
 
-    ``rest[i]`` is what the directions that were not rotated take off the logarithm of the
-    constant product. With `columns` of length zero all products are written, otherwise those,
-    by way of `values`. Rows whose constant product has a logarithm below `limit` are flagged
-    and not written.
+    ``rest[i]`` is subtracted from the logarithm of the constant product, to account for the
+    directions that were not rotated. With `columns` of length zero all products are written,
+    otherwise only those in `columns`, by way of `values`. Rows whose constant product has a
+    logarithm below `limit` are flagged and not written.
     """
     gather = columns.shape[0] > 0
     for i in range(Z.shape[0]):
@@ -98,7 +98,7 @@ def gaussian_tile(
 
 @compiled()
 def product_tile(tables, parents, pairs, out):
-    """Products of the entries of each row of `tables`; the constant product is one."""
+    """Compute products of the entries of each row of `tables`; the constant product is one."""
     for i in range(out.shape[0]):
         out[i, 0] = 1.0
         _multiply(parents, pairs, tables[i], out[i])

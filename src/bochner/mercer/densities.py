@@ -1,4 +1,4 @@
-"""Densities other than one Gaussian: fitted to rows on the host, and evaluated by their plans."""
+"""Densities other than one Gaussian, fitted to rows on the host and evaluated by their plans."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fit_density(
     n_mixture: int,
     random_state: RandomState,
 ) -> tuple[Plan, dict[str, Any]]:
-    """Fit a density that looks at rows, not at moments: its plan, and the estimator's attributes.
+    """Fit a density that needs rows; return its plan and the attributes of the estimator.
 
     `rows` are dense, `kernel` is an object with its `gamma` (see :func:`kernel_for`), and
     `random_state` decides where k-means starts. There may be fewer features than `count`.
@@ -48,7 +48,7 @@ def fit_density(
 
 
 def kernel_for(density: Density, kernel: str | SpectralKernel) -> SpectralKernel:
-    """The kernel that a density can be used with, or an error.
+    """Return the kernel as used with a density; raise an error if they do not go together.
 
     With ``"marginals"`` a Matern kernel is the product of one-dimensional ones.
 

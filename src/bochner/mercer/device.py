@@ -1,4 +1,4 @@
-"""Gaussian features through the functions of an array library, on the device of the rows."""
+"""Gaussian features computed by an array library, on the device of the rows."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def features(X: Any, plan: GaussianPlan, normalize: bool, memory_budget: int | N
         return values
 
     row = size * (3 * len(plan.products) + plan.width + 2 * plan.rotation.shape[0])
-    with np.errstate(over="ignore", invalid="ignore"):  # in the rows that are far, of NumPy's kin
+    with np.errstate(over="ignore", invalid="ignore"):  # in far rows, for NumPy-like libraries
         return map_batches(batch, X, (memory_budget or _DEFAULT_BUDGET) // row)
 
 
 def _with_gradients(X: Any, device: _Device, normalize: bool) -> Any:
-    """Features in float64; those of rows that are far vanish, and so do their gradients."""
+    """Features in float64; for rows that are far out they vanish, and so do their gradients."""
     xp, plan = device.xp, device.plan
     far = ~(device.features(detached(X), X.dtype, normalize)[1] >= LIMITS[8])
     if not bool(xp.any(far)):
@@ -69,7 +69,7 @@ def _with_gradients(X: Any, device: _Device, normalize: bool) -> Any:
 
 
 def _with_far_rows(values: Any, left: Any, block: Any, plan: GaussianPlan, normalize: bool) -> Any:
-    """The rows marked `left`, from the host."""
+    """Replace the rows marked `left` by features computed on the host."""
     xp = namespace(values)
     mask = to_numpy(left)
     Z, rest = Projection(plan, np.dtype(np.float64))(to_numpy(block)[mask])
@@ -79,13 +79,13 @@ def _with_far_rows(values: Any, left: Any, block: Any, plan: GaussianPlan, norma
 
 
 class _Device:
-    """The same steps through the functions of an array library, on the device of the rows."""
+    """The steps of a plan through the functions of an array library, on the device of the rows."""
 
     def __init__(self, xp: Any, X: Any, plan: GaussianPlan) -> None:
         self.xp, self.like, self.plan = xp, X, plan
         products = plan.products
-        # Ratios are computed order by order, of the axes that go that far: a table of all ratios
-        # has those of order 1 first. Axes that go furthest come first.
+        # Ratios are computed order by order, for the axes that reach that order: a table of all
+        # ratios has those of order 1 first. Axes with the highest orders come first.
         n_ratios = products.n_orders(plan.rotation.shape[1]) - 1
         axes = np.argsort(-n_ratios, kind="stable")
         self.axes = axes[n_ratios[axes] > 0]
@@ -100,7 +100,7 @@ class _Device:
         self.arrays: dict[Any, Any] = {}
 
     def array(self, name: str, values: Any, dtype: Any) -> Any:
-        """`values` on the device, sent there once."""
+        """Return `values` on the device, sent there once."""
         key = (name, dtype)
         if key not in self.arrays:
             self.arrays[key] = convert(values, self.like, dtype)
@@ -110,7 +110,7 @@ class _Device:
         return self.array(f"index {id(values)}", values, self.xp.int64)
 
     def features(self, block: Any, dtype: Any, normalize: bool) -> tuple[Any, Any]:
-        """The features, correct where ``log F``, which is returned too, is not too small."""
+        """Return the features, correct where ``log F`` is not too small, and ``log F``."""
         xp, plan = self.xp, self.plan
         centred = cast(block, dtype) - self.array("mean", plan.mean, dtype)[None, :]
         Z = centred @ self.array("rotation", plan.rotation, dtype)

@@ -1,6 +1,6 @@
-r"""The values of products of one-dimensional features, wherever the rows are.
+r"""Evaluation of products of one-dimensional features, wherever the rows are.
 
-A row's Gaussian features are
+The Gaussian features of a row are
 
 .. math::
 
@@ -8,11 +8,11 @@ A row's Gaussian features are
     F = \prod_j f_{j,0}, \qquad R_{j,n} = f_{j,n} / f_{j,0},
 
 with :math:`z = V^\top (x - \mu)`. A product is its parent times one ratio: one multiplication per
-feature, after one matrix product for the :math:`z`. Directions of which only order 0 is used
-need not be looked at one by one: with one :math:`B` for all of them, the length of :math:`x - \mu`
-outside of the columns of :math:`V` is enough.
+feature, after one matrix product for the :math:`z`. Directions of which only order 0 is used need
+not be treated one by one: with one :math:`B` for all of them, the length of :math:`x - \mu`
+outside the span of the columns of :math:`V` is enough.
 
-As :math:`|\varphi_S| \le 1` no product of ratios exceeds :math:`1 / F`. Where :math:`F` is too
+As :math:`|\varphi_S| \le 1`, no product of ratios exceeds :math:`1 / F`. Where :math:`F` is too
 small for that to be representable, the row is computed in float64, and beyond that in logarithms.
 """
 
@@ -26,7 +26,7 @@ from bochner.engine.places import cast, namespace, wide_dtype
 from bochner.engine.rowwise import map_batches, map_rows
 from bochner.mercer.plan import Plan
 
-_CHUNK = 2**26  # bytes of features that are reduced at once
+_CHUNK = 2**26  # bytes of features reduced at once
 
 
 def plan_features(
@@ -37,7 +37,7 @@ def plan_features(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    """The features of rows of any kind, under a density of any kind.
+    """Return the features of rows of any kind, under a density of any kind.
 
     They are of the same kind, device and floating dtype as `X`, and lazy when `X` is a dask
     array. With `normalize` each row is scaled to length one; one that is all zero stays so.
@@ -55,10 +55,10 @@ def _features(
 def plan_residuals(
     X: Any, plan: Plan, *, n_threads: int | None = None, memory_budget: int | None = None
 ) -> Any:
-    """``1 - |phi(x)|^2`` of every row, in float64 where there is float64.
+    """Return ``1 - |phi(x)|^2`` for every row, in float64 where it is available.
 
-    What rounding takes below zero counts as zero: some 1e-15 for one Gaussian, up to 1e-7 where
-    whitening enlarges it.
+    Values that rounding makes negative are set to zero. Rounding is some 1e-15 for one Gaussian,
+    and up to 1e-7 where whitening enlarges it.
     """
     options = {"n_threads": n_threads, "memory_budget": memory_budget}
     return map_rows(_residuals, X, None, shared={"plan": plan}, dtype=np.float64, **options)

@@ -27,15 +27,15 @@ from bochner.mercer.hermite import ratio
 from bochner.mercer.moments import Moments, moments
 from bochner.mercer.plan import Plan
 
-_POOL = 4  # candidates for each feature, of which rerank takes the best
+_POOL = 4  # candidates per feature, from which rerank takes the best
 _RERANK_ROWS = 4096
 _MASS_ROWS = 1000
-_MOST_COLUMNS = 2**15  # whose covariance has eight gigabytes
-_DENSITY_ROWS = 20_000  # that mixtures and quantiles are fitted to
+_MOST_COLUMNS = 2**15  # their covariance takes eight gigabytes
+_DENSITY_ROWS = 20_000  # rows that mixtures and quantiles are fitted to
 
 
 class MercerWarning(UserWarning):
-    """The features fit the rows badly, in a way that other parameters would fix."""
+    """Warning that the features fit the rows badly, in a way that other parameters would fix."""
 
 
 def _sees_parts(mercer: MercerFeatures) -> bool:
@@ -62,8 +62,8 @@ class MercerFeatures(FeatureMap):
         \varphi(x) = \bigl[\sqrt{\lambda_1}\, \psi_1(x), \sqrt{\lambda_2}\, \psi_2(x),
             \dots\bigr], \qquad \varphi(x) \cdot \varphi(y) \approx e^{-\gamma |x - y|^2}.
 
-    Nothing is random, and nothing is paid for by the square of `n_components`. Other densities
-    and kernels are for rows that one Gaussian describes badly: see `density`. Whatever the true
+    Nothing is random, and no cost grows with the square of `n_components`. Other densities and
+    kernels are for rows that one Gaussian describes badly: see `density`. Whatever the true
     density is, :math:`k(x, y) - \varphi(x) \cdot \varphi(y)` is a positive semi-definite kernel,
     so that :meth:`residual` bounds the error at every pair of points.
 
@@ -73,71 +73,78 @@ class MercerFeatures(FeatureMap):
         Number of output columns.
     kernel : {"gaussian", "laplacian", "cauchy", "matern", "exponential"} or kernel object, \
             default="gaussian"
-        Others than the Gaussian with ``density="marginals"`` only, where a Matern kernel is the
-        product of one-dimensional ones.
+        Kernel to approximate. Kernels other than the Gaussian require ``density="marginals"``,
+        where a Matern kernel is the product of one-dimensional ones.
     gamma : float, "scale" or "median", default="median"
-        As in ``exp(-gamma |x - y|^2)``. ``"scale"`` is ``1 / (n_features * X.var())``,
-        ``"median"`` makes the median distance between rows the length scale.
+        Kernel parameter, as in ``exp(-gamma |x - y|^2)``. ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"median"`` makes the median distance between rows the
+        length scale.
     density : {"gaussian", "mixture", "weighted-mixture", "marginals"}, default="gaussian"
-        The density of which the eigenfunctions are taken.
+        Density under which the eigenfunctions are taken.
 
-        - ``"gaussian"``: mean and covariance of the rows. The best start.
+        - ``"gaussian"``: a Gaussian with the mean and covariance of the rows. The best first
+          choice.
         - ``"mixture"``: the features of `n_mixture` Gaussians, made orthogonal. For rows in
-          clusters; costs the square of `n_components` per row, and its cube in `fit`.
-        - ``"weighted-mixture"``: the features of the Gaussians times the roots of their weights,
-          as Mukuta and Harada propose. Its error was larger than that of one Gaussian wherever
-          it was measured; it is here to reproduce theirs.
-        - ``"marginals"``: the columns as independent, each with its own quantiles, for kernels
-          that are products over the columns. Good where the columns are nearly independent;
-          where they are correlated Nystroem is better.
+          clusters; the cost grows with the square of `n_components` per row, and with its cube
+          in `fit`.
+        - ``"weighted-mixture"``: the features of the Gaussians times the square roots of their
+          weights, as proposed by Mukuta and Harada. Its error was larger than that of one
+          Gaussian wherever it was measured; it is here to reproduce their results.
+        - ``"marginals"``: the columns are taken as independent, each with its own quantiles, for
+          kernels that are products over the columns. Good where the columns are nearly
+          independent; where they are correlated, Nystroem is better.
     n_mixture : int, default=8
-        Components of a mixture, at most the number of rows.
+        Number of components of a mixture, at most the number of rows.
     rerank : bool, default=False
-        Take, of the ``4 * n_components`` products of largest eigenvalue, those with the largest
-        mean square on the rows (a sample of at most 4096 of them). With one Gaussian only.
+        Whether to choose, among the ``4 * n_components`` products of largest eigenvalue, those
+        with the largest mean square on the rows (a sample of at most 4096 of them). Only with
+        ``density="gaussian"``.
     normalize : bool, default=False
-        Scale each row of features to length one. For narrow kernels, whose features nearly
-        vanish; the certificates of :meth:`residual` are lost.
+        Whether to scale each row of features to length one. For narrow kernels, whose features
+        nearly vanish; the certificates of :meth:`residual` are lost.
     shrinkage : float in [0, 1], "auto" or None, default="auto"
-        Moves the covariance towards a multiple of the identity: by a number, by the rule of
-        Ledoit and Wolf where there are fewer rows than columns (``"auto"``), or not at all.
-        Only one Gaussian looks at it.
+        Shrinkage of the covariance towards a multiple of the identity: a number, the rule of
+        Ledoit and Wolf where there are fewer rows than columns (``"auto"``), or no shrinkage
+        (None). Used with ``density="gaussian"`` only.
     n_jobs : int, default=None
-        CPU threads of `transform`. None: as many as BLAS may use; -1: all.
+        Number of CPU threads used by `transform`. None means as many as BLAS may use, -1 means
+        all.
     memory_budget : int, default=None
-        Bytes of scratch memory for arrays on a device; None is 256 MiB.
+        Scratch memory in bytes for arrays on a device. None means 256 MiB.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that ``gamma="median"``, `rerank`, `captured_mass_` and densities other
-        than the Gaussian look at, and where a mixture starts. With few rows, or none of these,
-        nothing depends on it.
+        Controls which rows are drawn for ``gamma="median"``, `rerank`, `captured_mass_` and
+        densities other than the Gaussian, and where a mixture starts. With another density than a
+        mixture, the result does not depend on it where all rows are used, as they are if few.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues under the fitted density, largest first. ``1 - eigenvalues_.sum()`` predicts
-        the mean of :meth:`residual`; it is not a bound. Of a mixture, those of the features of one
-        component after another, times its weight, and no prediction.
+        the mean of :meth:`residual`; it is not a bound. For a mixture, the eigenvalues of each
+        component's features times its weight, one component after another, of which there may be
+        more than columns; their sum is not a prediction.
     orders_ : list of n_components tuples
-        Every feature as its pairs ``(axis, order)``, order at least 1; the empty tuple is the
-        feature of order 0 on all axes. Of a mixture, tuples ``(component, pairs)``, of the
+        The pairs ``(axis, order)`` of every feature, with orders of at least 1; the empty tuple
+        is the feature of order 0 on all axes. For a mixture, tuples ``(component, pairs)`` of the
         features that are made orthogonal.
     mean_ : ndarray of shape (n_features_in_,)
-        The mean of the rows.
+        Mean of the rows.
     variances_ : ndarray of shape (n_features_in_,)
-        Variances along the axes, after shrinkage, largest first. Of a mixture, of every
-        component, shape (n_mixture, n_features_in_).
+        Variances along the axes, after shrinkage, largest first. For a mixture, the variances of
+        every component, of shape (n_mixture, n_features_in_).
     rotation_ : ndarray of shape (n_features_in_, n_features_in_)
-        The axes, one per column. There are no `mean_`, `variances_` and `rotation_` with
+        Axes, one per column. There are no `mean_`, `variances_` and `rotation_` with
         ``density="marginals"``.
     mixture_ : Mixture
-        Weights, means and variances of the components, with a mixture only.
+        Weights, means and variances of the components. Only with a mixture.
     marginals_ : list of n_features_in_ Marginal
-        The eigenfunctions along every column, with ``density="marginals"`` only.
+        Eigenfunctions along every column. Only with ``density="marginals"``.
     captured_mass_ : float
-        The mean of :math:`|\varphi(x)|^2` without `normalize`, measured on the rows given to
-        `fit` (a sample of at most 1000) or last given to `partial_fit`. One is all of the kernel.
+        Mean of :math:`|\varphi(x)|^2` without `normalize`, measured on the rows given to `fit` (a
+        sample of at most 1000) or last given to `partial_fit`. A value of 1 means that all of the
+        kernel is captured.
     kernel_ : kernel object
-        The kernel with its `gamma` as a number; call it for the exact kernel.
+        Kernel with `gamma` resolved to a number; call it for exact kernel values.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -145,28 +152,28 @@ class MercerFeatures(FeatureMap):
 
     See Also
     --------
-    FourierFeatures : Random features; need more columns for the same accuracy.
-    NystroemFeatures : Features from landmarks of the data; adapts to any
+    FourierFeatures : Random features, which need more columns for the same accuracy.
+    NystroemFeatures : Features from landmarks of the data, which adapt to any
         density, at a cost that grows with the square of the number of columns.
 
     Notes
     -----
-    `fit` needs the covariance, of the square of the number of columns of X (at most 32768, but for
-    ``density="marginals"``), and its eigenvectors. `transform` costs one multiplication per
-    feature, after a product with the axes that are used. Axes of little variance that only order 0
-    is taken of share one ratio of eigenvalues where this costs less than 1e-5 of the captured
-    mass.
+    `fit` needs the covariance matrix, whose size is the square of the number of columns of X (at
+    most 32768, except with ``density="marginals"``), and its eigenvectors. `transform` costs one
+    multiplication per feature, after a product with the axes that are used. Axes of little
+    variance of which only order 0 is used share one ratio of eigenvalues where this costs less
+    than 1e-5 of the captured mass.
 
-    `transform` returns what it is given: NumPy and sparse rows give a dense NumPy array, a
-    PyTorch or CuPy array one on the same device, a dask array a lazy dask array.
+    `transform` returns the kind of array it is given: NumPy and sparse rows give a dense NumPy
+    array, a PyTorch or CuPy array one on the same device, and a dask array a lazy dask array.
 
-    A :class:`MercerWarning` says when `n_components` cuts a shell of equal or nearly equal
+    A :class:`MercerWarning` is issued when `n_components` cuts a shell of equal or nearly equal
     eigenvalues, which isotropic rows have, and when less than half of the kernel is captured.
 
-    Where all rows are equal the density has no spread, there is one feature only, and a larger
+    Where all rows are equal, the density has no spread, there is only one feature, and a larger
     `n_components` is an error. The other densities give as many columns as there are features
-    that differ by more than rounding, which in one or two dimensions may be fewer than
-    `n_components`, and say so in a warning.
+    that differ by more than rounding. In one or two dimensions these may be fewer than
+    `n_components`, in which case a warning is issued.
 
     Mixtures and quantiles are fitted to a sample of at most 20000 rows on the host. The features
     of ``density="marginals"`` are computed on the host wherever the rows are.
@@ -262,11 +269,11 @@ class MercerFeatures(FeatureMap):
     @available_if(_sees_parts)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Take more rows into account; what `fit` on all rows gives, up to rounding.
+        """Update the fit with more rows; the same as `fit` on all rows, up to rounding.
 
-        Not with `rerank`, which has to see all rows at once. ``gamma="median"`` looks at the
-        rows of the first call only, or of the first in which they vary. A call costs an
-        eigendecomposition: prefer large batches.
+        Only with ``density="gaussian"``, and not with `rerank`, which needs all rows at once.
+        ``gamma="median"`` uses the rows of the first call only, or of the first call in which they
+        vary. Each call costs an eigendecomposition, so large batches are preferable.
 
         Parameters
         ----------
@@ -289,7 +296,7 @@ class MercerFeatures(FeatureMap):
         return self._choose_features(X, random_state)
 
     def _check_columns(self) -> None:
-        """Refuse what would not fit in memory, before it is asked for."""
+        """Raise an error for rows whose covariance would not fit in memory."""
         d = self.n_features_in_
         if d > _MOST_COLUMNS and self.density != "marginals":
             raise ValueError(
@@ -299,18 +306,18 @@ class MercerFeatures(FeatureMap):
             )
 
     def _largest_entry(self, dtype: np.dtype[Any], *, reset: bool) -> float:
-        """Any size once there is a density: features of rows far out vanish."""
+        """Largest entry allowed: any after fitting, as the features of rows far out vanish."""
         if reset:
-            return largest_squared(np.float64) ** 0.5  # of fourth powers
+            return largest_squared(np.float64) ** 0.5  # the moments have fourth powers
         return np.inf
 
     def _features(self, X: Any) -> Any:
         return plan_features(X, self._plan, normalize=self._normalize, **self._engine_options())
 
     def residual(self, X: Any) -> Any:
-        r"""What the features miss of every row: :math:`r(x) = 1 - |\varphi(x)|^2 \ge 0`.
+        r"""Return what the features miss of every row, :math:`r(x) = 1 - |\varphi(x)|^2 \ge 0`.
 
-        Exact, for any rows and whatever their density:
+        It gives exact bounds for any rows, whatever their density:
         :math:`|k(x, y) - \varphi(x) \cdot \varphi(y)| \le \sqrt{r(x)\, r(y)}` for every pair, and
         the spectral norm of the error of a kernel matrix is at most the sum of the residuals of
         its rows.
@@ -323,7 +330,7 @@ class MercerFeatures(FeatureMap):
         Returns
         -------
         array of shape (n,)
-            In float64 where there is float64; of the same kind as `X`.
+            Residuals, of the same kind as `X`, in float64 where it is available.
         """
         check_is_fitted(self)
         if self._normalize:
@@ -335,7 +342,7 @@ class MercerFeatures(FeatureMap):
         return plan_residuals(X, self._plan, **self._engine_options())
 
     def _fit_rows(self, X: Any, random_state: RandomState) -> Self:
-        """Fit a density that looks at rows, not at moments: at a sample of them on the host."""
+        """Fit a density that needs rows, not moments, to a sample of the rows on the host."""
         if self.rerank:
             raise ValueError(
                 f"rerank=True is for density='gaussian', got density={self.density!r}: use "
@@ -427,9 +434,9 @@ class MercerFeatures(FeatureMap):
         return self._plan.width
 
     def __bochner_check__(self) -> bool:
-        """Whether the plan, if there is one, is a plan, with room for the constant product.
+        """Whether the plan, if there is one, is a plan with room for the constant product.
 
-        The loops write that one first.
+        The loops write that product first.
         """
         plan = vars(self).get("_plan")
         if plan is None:  # not fitted

@@ -1,4 +1,4 @@
-"""From a mean and a covariance to the features of one Gaussian density."""
+"""Features of one Gaussian density, from its mean and covariance."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bochner.mercer.products import Products, geometric_costs, select_products
 
 Floats = NDArray[np.float64]
 
-_ZERO = 1e-12  # of the largest variance: a direction in which the rows do not vary
-_SHARE_LOSS = 1e-5  # of the captured mass, that one ratio for many axes may cost
-_FEWEST_SHARED = 16  # axes, below which nothing is gained
-_TIE = 1e-9  # difference of log eigenvalues that counts as none
+_ZERO = 1e-12  # part of the largest variance below which the rows do not vary in a direction
+_SHARE_LOSS = 1e-5  # part of the captured mass that sharing one ratio among axes may cost
+_FEWEST_SHARED = 16  # number of axes below which sharing gains nothing
+_TIE = 1e-9  # difference of log eigenvalues below which they count as equal
 _ISOTROPIC = 0.8  # ratio of the B of axes that count as alike
 _APART = 0.5  # ratio of the B of axes that count as different
 _CHUNK_BYTES = 2**25
 
 
 def principal_axes(covariance: Floats) -> tuple[Floats, Floats]:
-    """Variances, largest first, and axes, one per column, the largest entry of each positive.
+    """Return the variances, largest first, and the axes, one per column.
 
-    Variances below 1e-12 of the largest are zero.
+    The largest entry of each axis is positive. Variances below 1e-12 of the largest are zero.
     """
     variances, axes = linalg.eigh(covariance)
     variances, axes = variances[::-1].copy(), axes[:, ::-1]
@@ -42,10 +42,10 @@ def principal_axes(covariance: Floats) -> tuple[Floats, Floats]:
 def gaussian_plan(
     gamma: float, mean: Floats, variances: Floats, rotation: Floats, count: int
 ) -> GaussianPlan:
-    """The `count` features of largest eigenvalue under a Gaussian density.
+    """Return the plan of the `count` features of largest eigenvalue under a Gaussian density.
 
-    `variances` are those along the axes, the columns of `rotation`, largest first. Where no
-    direction varies there is one product only, and one comes back.
+    `variances` are those along the axes, the columns of `rotation`, largest first. Where the rows
+    vary in no direction there is only one product, and the plan has one feature.
 
     Examples
     --------
@@ -67,11 +67,11 @@ def gaussian_plan(
 
 
 def _shared(gamma: float, variances: Floats, used: int) -> tuple[int, float]:
-    """How many axes to look at one by one, and the ratio of all others.
+    """Return the number of axes to treat one by one, and the ratio shared by all others.
 
     The mass that order 0 with ratio B captures of an axis of variance s^2 is
-    ``sqrt((1 - B^2) / (1 + 4 gamma (1 - B) s^2))``, at most ``1 - B(s^2)``. As few axes are kept
-    as give away at most 1e-5 of the mass, if that saves a tenth of the rotation.
+    ``sqrt((1 - B^2) / (1 + 4 gamma (1 - B) s^2))``, at most ``1 - B(s^2)``. The smallest number of
+    axes is kept that gives away at most 1e-5 of the mass, if that saves a tenth of the rotation.
     """
     d = len(variances)
     candidates = np.unique(np.linspace(used, d, 33).astype(int))
@@ -85,10 +85,9 @@ def _shared(gamma: float, variances: Floats, used: int) -> tuple[int, float]:
 
 
 def rerank(plan: GaussianPlan, X: Any, count: int, n_threads: int | None = None) -> GaussianPlan:
-    """Of the features of `plan`, the `count` with the largest mean square on the rows of `X`.
+    """Select the `count` features of `plan` with the largest mean square on the rows of `X`.
 
-    These capture most of the trace of the kernel matrix that any `count` of them can. They stay
-    in their order.
+    No other `count` of them capture more of the trace of the kernel matrix. Their order is kept.
     """
     moments = second_moments(plan, X, n_threads)
     best = np.sort(np.argsort(-moments, kind="stable")[:count])
@@ -97,7 +96,7 @@ def rerank(plan: GaussianPlan, X: Any, count: int, n_threads: int | None = None)
 
 
 def second_moments(plan: GaussianPlan, X: Any, n_threads: int | None = None) -> Floats:
-    """The mean square of every feature on rows on the host, never all rows at once."""
+    """Return the mean square of every feature on rows on the host, computed in batches of rows."""
     total = np.zeros(plan.width)
     height = max(16, _CHUNK_BYTES // (8 * plan.width))
     for rows in row_slices(X.shape[0], height):
@@ -107,14 +106,14 @@ def second_moments(plan: GaussianPlan, X: Any, n_threads: int | None = None) -> 
 
 
 def shell(ratios: Floats, products: Products, count: int) -> tuple[int, int | None] | None:
-    """The widths at which the shell that `count` products cut begins and ends.
+    """Return the widths at which the shell that `count` products cut begins and ends.
 
-    Products of nearly equal eigenvalues belong together: with r axes alike, those of total
-    degree m, of which the first m shells have ``comb(r + m, m)``. Half a shell is a choice among
-    equals, and much of what it costs is for nothing.
+    Products of nearly equal eigenvalues belong together: with r similar axes, those of total
+    degree m; shells up to degree m have ``comb(r + m, m)`` products. Taking half a shell is a
+    choice among equals, and much of its cost is wasted.
 
-    `ratios` are the ``B`` of all axes, largest first, and `products` more than `count`. None
-    where no shell is cut; the end is None where it is beyond ``4 * count``.
+    `ratios` are the ``B`` of all axes, largest first, and there are more than `count` `products`.
+    The result is None where no shell is cut; the end is None where it is beyond ``4 * count``.
 
     Examples
     --------

@@ -15,8 +15,8 @@ eigenfunctions, follow
     f_{n+1} = \sqrt{\tfrac{2 b (1 - B^2)}{n + 1}}\, z f_n - B \sqrt{\tfrac{n}{n + 1}}\, f_{n-1}.
 
 By Mehler's formula :math:`\sum_n f_n(x) f_n(y) = e^{-b (x - y)^2}` for every mean and every
-:math:`B` in [0, 1), so that :math:`|f_n| \le 1`, and a density that is estimated badly costs
-accuracy per feature, nothing else.
+:math:`B` in [0, 1). Hence :math:`|f_n| \le 1`, and a badly estimated density only costs accuracy
+per feature.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-_SMALL, _LARGE = 1e-100, 1e100  # beyond these the two running terms are scaled
+_SMALL, _LARGE = 1e-100, 1e100  # beyond these the two running terms are rescaled
 _LOG_2 = float(np.log(2.0))
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
 def ratio(gamma: ArrayLike, variance: ArrayLike) -> Any:
-    r"""The ratio :math:`B` of neighbouring eigenvalues, in [0, 1); zero where there is no spread.
+    r"""Return the ratio :math:`B` of neighbouring eigenvalues, in [0, 1); zero without spread.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def ratio(gamma: ArrayLike, variance: ArrayLike) -> Any:
 def hermite_log_ratios(
     z: ArrayLike, gamma: float, B: ArrayLike, n_orders: int
 ) -> tuple[Floats, Floats]:
-    """``log |f_n / f_0|`` (minus infinity for zero) and the sign, orders along the last axis.
+    """Return ``log |f_n / f_0|`` (minus infinity for zero) and the sign, orders on the last axis.
 
     Examples
     --------
@@ -91,12 +91,12 @@ def scaled_ratios(
 
 
 def log_ground(z: Any, gamma: float, B: Any) -> Any:
-    """``log f_0``."""
+    """Return ``log f_0``."""
     return 0.25 * np.log1p(-B * B) - gamma * (1.0 - B) * z * z
 
 
 def recurrence(gamma: float, B: ArrayLike, n_orders: int) -> tuple[Floats, Floats]:
-    """The factors of ``f_{n+1} = up_n z f_n - down_n f_{n-1}``, orders along the last axis."""
+    """Return the factors of ``f_{n+1} = up_n z f_n - down_n f_{n-1}``, orders on the last axis."""
     B = np.asarray(B, np.float64)[..., None]
     n = np.arange(n_orders, dtype=np.float64)
     return np.sqrt(2.0 * gamma * (1.0 - B * B) / (n + 1.0)), B * np.sqrt(n / (n + 1.0))

@@ -1,7 +1,7 @@
 """Gaussian features on the cores of the host, for dense and sparse rows.
 
-A task is a few rows: a matrix product gives their coordinates, a compiled loop the features, while
-all of it is in cache. How the rows are cut depends on the shapes alone.
+A task is a few rows: a matrix product gives their coordinates and a compiled loop their features,
+all of it in cache. How the rows are split into tasks depends on the shapes alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bochner.mercer.plan import LIMITS, GaussianPlan
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-_TASK = 2**22  # bytes of features that a task writes
+_TASK = 2**22  # bytes of features written by a task
 _LONGEST = 1024  # rows per task
 _NONE = np.empty(0, np.int32)
 
@@ -58,10 +58,10 @@ def features(X: Any, plan: GaussianPlan, normalize: bool, n_threads: int | None)
 
 
 class _Steps(NamedTuple):
-    """A plan as the compiled loop reads it."""
+    """A plan in the form that the compiled loop reads."""
 
     weights: Floats
-    axes: NDArray[np.int32]  # those of which more than order 0 is used
+    axes: NDArray[np.int32]  # the axes of which more than order 0 is used
     starts: NDArray[np.int32]  # where their ratios begin in the table
     up: Floats
     down: Floats
@@ -92,7 +92,7 @@ class _Steps(NamedTuple):
 
 
 class Projection:
-    """Coordinates along the axes, and what the other directions take off ``log F``."""
+    """Coordinates along the axes, and what the other directions subtract from ``log F``."""
 
     def __init__(self, plan: GaussianPlan, dtype: np.dtype[Any]) -> None:
         self.plan, self.dtype = plan, dtype
@@ -105,7 +105,7 @@ class Projection:
 
         squares = inside = np.zeros(block.shape[0])
         if sparse.issparse(block):
-            # Centred after the rotation, so in float64: the mean may be far from zero.
+            # Centred after the rotation, hence in float64: the mean may be far from zero.
             block, mean = block.astype(np.float64), self.plan.mean
             wide = block @ self.plan.rotation - self.shift
             if self.plan.n_rest:
@@ -128,7 +128,7 @@ class Projection:
 def _write(
     plan: GaussianPlan, steps: _Steps, Z: Array, rest: Floats, normalize: bool, out: Array
 ) -> NDArray[np.bool_]:
-    """Write the features of the rows where the dtype of `out` is enough; tell which are left."""
+    """Write the features of rows for which the dtype of `out` suffices; flag the other rows."""
     from bochner.mercer.compiled import gaussian_tile
 
     flags = np.empty(len(Z), np.bool_)

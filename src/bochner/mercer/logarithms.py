@@ -14,13 +14,14 @@ from bochner.mercer.plan import GaussianPlan, Levels, unit_rows
 Floats = NDArray[np.float64]
 
 _SCRATCH = 2**25  # bytes
-_FURTHEST = 1e120  # coordinates beyond this count as this: nothing is left of the kernel there
+_FURTHEST = 1e120  # coordinates are clipped here, where nothing is left of the kernel
 
 
 def by_logarithms(plan: GaussianPlan, Z: Floats, rest: Floats, normalize: bool) -> Floats:
-    """Features of rows with coordinates `Z`, whose other directions take `rest` off ``log F``.
+    """Return features of rows with coordinates `Z`; `rest` is subtracted from ``log F``.
 
-    With `normalize` each row is scaled to length one; ``F``, which cancels, is then left out.
+    `rest` accounts for the directions without coordinates. With `normalize` each row is scaled to
+    length one; ``F``, which cancels, is then left out.
 
     Examples
     --------
@@ -53,9 +54,10 @@ def by_logarithms(plan: GaussianPlan, Z: Floats, rest: Floats, normalize: bool) 
 def products_by_logarithms(
     levels: Levels, ground: Floats, logs: Floats, signs: Floats, normalize: bool
 ) -> Floats:
-    """Products as sums of logarithms and products of signs; the constant one is ``exp(ground)``.
+    """Compute products by sums of logarithms and products of signs.
 
-    With `normalize` that factor is left out, and the largest of each row is one.
+    The constant product is ``exp(ground)``. With `normalize` that factor is left out, and the
+    largest product of each row is one.
     """
     root = np.zeros((len(ground), 1)) if normalize else ground[:, None]
     log = levels(np, root, logs, np.add, np.asarray)

@@ -1,9 +1,9 @@
-r"""Eigenfunctions along one axis found numerically, for kernels that are products over the axes.
+r"""Numerical eigenfunctions along one axis, for kernels that are products over the axes.
 
 For :math:`k(x, y) = \prod_j \kappa(x_j - y_j)` and a density with independent axes the
 eigenfunctions are products of one-dimensional ones, as for the Gaussian. Along an axis the density
-is replaced by nodes :math:`t_i` at quantiles with weights :math:`w_i`; from the eigenvectors of
-:math:`W^{1/2} K W^{1/2} = U L U^\top` come
+is replaced by nodes :math:`t_i` at quantiles with weights :math:`w_i`. The eigenvectors of
+:math:`W^{1/2} K W^{1/2} = U L U^\top` give the functions
 
 .. math::
 
@@ -11,11 +11,11 @@ is replaced by nodes :math:`t_i` at quantiles with weights :math:`w_i`; from the
 
 which are orthonormal in the Hilbert space of :math:`\kappa` whatever the nodes and weights are. So
 products of them are orthonormal in the space of `k`, any number of them gives
-:math:`k_{app} \le k`, and a density whose axes are not independent costs accuracy, nothing else.
-These kernels change under rotations, so that the axes are those of the data as given.
+:math:`k_{app} \le k`, and a density whose axes are not independent only costs accuracy. These
+kernels change under rotations, so the axes are those of the data as given.
 
-Where the axes are independent few features go far; on correlated columns landmarks of the data
-(Nystroem) are better.
+Where the axes are independent, few features are enough; on correlated columns, landmarks of the
+data (Nystroem) are better.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from bochner.kernels import StandardKernel
 
 Float = NDArray[np.float64]
 
-_LARGE = 0.9  # of the largest
-_SMALLEST_COST = 1e-12  # equal eigenvalues still cost something, as the search wants
-_TIED = 1e-10  # eigenvalues closer than this part of the largest count as equal
+_LARGE = 0.9  # part of the largest entry from which an entry counts as large
+_SMALLEST_COST = 1e-12  # equal eigenvalues still cost something, as the search requires
+_TIED = 1e-10  # eigenvalues this close, relative to the largest, count as equal
 _TINY = 1e-200
 
 
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """The eigenfunctions along one axis, those of the largest eigenvalue first."""
+    """Eigenfunctions along one axis, in order of decreasing eigenvalue."""
 
-    kernel: StandardKernel  # whose profile along one axis is meant, with its gamma
+    kernel: StandardKernel  # its profile along one axis is used, with its gamma
     nodes: Float  # (m,): t_i
     coefficients: Float  # (m, r): U_in sqrt(w_i / l_n)
     values: Float  # (r,): l_n, decreasing
 
     def ratios(self, x: ArrayLike, n_orders: int | None = None) -> tuple[Float, Float]:
-        """``log f_0`` and ``f_n / f_0``, right also where ``f_0`` is does not fit in float64.
+        """Return ``log f_0`` and ``f_n / f_0``, correct even where ``f_0`` underflows in float64.
 
         `f_0` is positive everywhere: it belongs to the largest eigenvalue of a positive matrix.
         """
@@ -60,10 +60,10 @@ class Marginal:
 
 
 def quantile_nodes(x: ArrayLike, count: int) -> tuple[Float, Float]:
-    """At most `count` nodes at evenly spaced quantiles of `x`, and their weights.
+    """Return at most `count` nodes at evenly spaced quantiles of `x`, and their weights.
 
-    Equal nodes, as discrete data has, are one node with the weight of all. With no more than
-    `count` values the nodes are the values.
+    Equal nodes, as in discrete data, are merged into one node with their total weight. With no
+    more than `count` values the nodes are the values.
 
     Examples
     --------
@@ -82,10 +82,10 @@ def quantile_nodes(x: ArrayLike, count: int) -> tuple[Float, Float]:
 def eigenfunctions(
     kernel: StandardKernel, nodes: ArrayLike, weights: ArrayLike, tolerance: float = 1e-10
 ) -> Marginal:
-    """The eigenfunctions of the kernel along one axis under a density given by nodes.
+    """Return the eigenfunctions of the kernel along one axis under a density given by nodes.
 
-    Eigenvalues below `tolerance` times the largest are dropped: those functions are known only to
-    rounding.
+    Eigenvalues below `tolerance` times the largest are dropped, as their functions are known only
+    to rounding.
     """
     nodes, weights = np.asarray(nodes, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     roots = np.sqrt(weights)
@@ -99,17 +99,17 @@ def eigenfunctions(
 
 
 def _positive_first(values: Float, vectors: Float, start: Float) -> Float:
-    """The eigenvectors with signs, and with a positive first one (Perron and Frobenius).
+    """Fix the signs of the eigenvectors and make the first positive (Perron and Frobenius).
 
-    Parts of an axis too far apart to be coupled in float64 make equal eigenvalues with any
-    basis of eigenvectors. The projection of a positive vector is positive in all of the parts.
+    Parts of an axis too far apart to be coupled in float64 give equal eigenvalues, with an
+    arbitrary basis of eigenvectors. The projection of a positive vector is positive in all parts.
     """
     tied = int(np.sum(values > values[0] * (1 - _TIED)))
     if tied > 1:
         inside = start @ vectors[:, :tied]
         basis, _ = np.linalg.qr(np.column_stack([inside, np.eye(tied)]))
         vectors = np.hstack([vectors[:, :tied] @ basis, vectors[:, tied:]])
-    # The signs of the others are nobody's choice: positive at the last of their large entries, of
+    # The signs of the others are a convention: positive at the last of their large entries, of
     # which functions that are odd about their middle have two.
     sizes = np.abs(vectors)
     last = len(vectors) - 1 - np.argmax((sizes > _LARGE * sizes.max(axis=0))[::-1], axis=0)
@@ -119,14 +119,14 @@ def _positive_first(values: Float, vectors: Float, start: Float) -> Float:
 
 
 def fit_marginals(X: ArrayLike, kernel: StandardKernel, n_nodes: int = 200) -> list[Marginal]:
-    """The eigenfunctions along every column of `X`, at most `n_nodes` along each."""
+    """Return the eigenfunctions along every column of `X`, from at most `n_nodes` nodes each."""
     return [eigenfunctions(kernel, *quantile_nodes(x, n_nodes)) for x in np.transpose(X)]
 
 
 def marginal_costs(marginals: Sequence[Marginal]) -> tuple[list[Float], float]:
     r"""Costs :math:`g_j(n) = \log(l_{j,0} / l_{j,n})` and the base :math:`\sum_j \log l_{j,0}`.
 
-    They are what :func:`~bochner.mercer.products.select_products` takes.
+    They are arguments of :func:`~bochner.mercer.products.select_products`.
     """
     costs = [
         np.maximum.accumulate(np.maximum(np.log(axis.values[0] / axis.values[1:]), _SMALLEST_COST))

@@ -1,16 +1,16 @@
-r"""A mixture of Gaussians as the density: several families of eigenfunctions, made orthogonal.
+r"""A mixture of Gaussians as density: several families of eigenfunctions, made orthogonal.
 
 The features of one component, :math:`f^{(k)}_n` of :mod:`bochner.mercer.hermite`, are an
-orthonormal basis of the kernel's Hilbert space `H` whatever the component is. Two things can be
-done with the features of several components:
+orthonormal basis of the kernel's Hilbert space `H` whatever the component is. The features of
+several components can be combined in two ways:
 
-- weigh them, :math:`\sqrt{\pi_k} f^{(k)}_n`, as Mukuta and Harada do. The sum over everything is
-  the kernel, but any finite part of it counts what components share several times over;
-- whiten them by their Gram matrix in `H`, which projects on what they span together and does not
-  depend on the weights. This is what ``density="mixture"`` does.
+- weighted, :math:`\sqrt{\pi_k} f^{(k)}_n`, as Mukuta and Harada do. The sum over all features is
+  the kernel, but any finite part of it counts several times what components share;
+- whitened by their Gram matrix in `H`, which projects onto their joint span and does not depend on
+  the weights. This is what ``density="mixture"`` does.
 
-The Gram matrix is made of overlaps of one-dimensional features, and those are integrals of
-Hermite functions. With :math:`g(x, t) = (4b / \pi)^{1/4} e^{-2b (x - t)^2}` the kernel is
+The Gram matrix is made of overlaps of one-dimensional features, which are integrals of Hermite
+functions. With :math:`g(x, t) = (4b / \pi)^{1/4} e^{-2b (x - t)^2}` the kernel is
 :math:`e^{-b (x - y)^2} = \int g(x, t) g(y, t) dt`, so that :math:`u \mapsto \int g(\cdot, t) u(t)
 dt` is an isometry from :math:`L_2` onto `H`; it takes the Hermite functions of the scale
 :math:`a` about the component's mean to the component's features,
@@ -22,7 +22,8 @@ dt` is an isometry from :math:`L_2` onto `H`; it takes the Hermite functions of 
     O_{mn} = \int \sqrt{a_1 a_2}\, h_m(a_1 (t - \mu_1))\, h_n(a_2 (t - \mu_2)) dt.
 
 There is also a recurrence for `O` from closed-form values (the tests compare), but it loses all
-digits at orders of about 60; the trapezoidal rule for this integral is right to rounding at any.
+digits at orders of about 60; the trapezoidal rule for this integral is exact to rounding at any
+order.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ from bochner.mercer.products import Products
 Float = NDArray[np.float64]
 Orders = NDArray[np.intp]
 
-_MARGIN = 9.0  # beyond its turning point plus this a Hermite function is below 1e-17
+_MARGIN = 9.0  # this far beyond its turning point a Hermite function is below 1e-17
 _NEGLIGIBLE = 1e-12  # variances below this part of the largest count as zero
-_FLOOR = 1e-6  # part of the mean variance that keeps the likelihood of a component bounded
+_FLOOR = 1e-6  # part of the mean variance added to keep the likelihood of a component bounded
 _BATCH = 2**21  # numbers in one batch of overlaps
 
 
@@ -59,7 +60,7 @@ class Mixture:
 
     center: Float  # (d,): the mean of the rows
     rotation: Float  # (d, d): the axes, one per column; coordinates are (X - center) @ rotation
-    weights: Float  # (K,): pi_k, which add up to one
+    weights: Float  # (K,): pi_k, which sum to one
     means: Float  # (K, d): of the components, in these coordinates
     variances: Float  # (K, d): of the components along the axes
 
@@ -71,11 +72,11 @@ def fit_mixture(X: Any, n_mixture: int, random_state: RandomState) -> Mixture:
     """Fit a :class:`Mixture` to the rows of `X`.
 
     The axes are the principal axes of the rows about their k-means centres, which gave a smaller
-    error than the principal axes of the rows themselves on clusters that are not round; the
-    components are scikit-learn's ``GaussianMixture`` in these axes. A mixture that has not
-    converged is as valid as any other, so that there is no warning. There are fewer than
-    `n_mixture` components when there are fewer distinct rows. One component has the mean and the
-    principal axes of the rows.
+    error than the principal axes of the rows themselves on clusters that are not round. The
+    components are those of scikit-learn's ``GaussianMixture`` in these axes. A mixture that has
+    not converged is as valid as any other, so no warning is issued. There are fewer than
+    `n_mixture` components when there are fewer distinct rows. A single component has the mean and
+    the principal axes of the rows.
     """
     from sklearn.mixture import GaussianMixture
 
@@ -106,7 +107,7 @@ def fit_mixture(X: Any, n_mixture: int, random_state: RandomState) -> Mixture:
             precisions_init=1 / (spread + floor),
             random_state=random_state,
         )
-        # The rows are on the host: what scikit-learn does not dispatch does not matter.
+        # The rows are on the host, so array API dispatch is not needed.
         with warnings.catch_warnings(), config_context(array_api_dispatch=False):
             warnings.simplefilter("ignore")
             model.fit(Z)
@@ -117,7 +118,7 @@ def fit_mixture(X: Any, n_mixture: int, random_state: RandomState) -> Mixture:
 
 
 def _clusters(Z: Float, count: int, random_state: RandomState) -> tuple[NDArray[Any], int]:
-    """A label for every row from 0 to one less than the number of k-means clusters found."""
+    """Return labels of the rows, counted from 0, and the number of k-means clusters found."""
     from sklearn.cluster import KMeans
 
     if count == 1 or not np.ptp(Z, axis=0).any():
@@ -130,13 +131,13 @@ def _clusters(Z: Float, count: int, random_state: RandomState) -> tuple[NDArray[
 
 
 def overlaps(gamma: float, B1: ArrayLike, B2: ArrayLike, shift: ArrayLike, n_orders: int) -> Float:
-    r"""Inner products in `H` of the one-dimensional features of two components.
+    r"""Return the inner products in `H` of the one-dimensional features of two components.
 
     .. math:: O_{mn} = \langle f^{(1)}_m, f^{(2)}_n \rangle_H, \qquad
               f^{(1)}_m = \sum_n O_{mn} f^{(2)}_n
 
     `B1` and `B2` are the ratios of the components, below 1, and `shift` is
-    :math:`\mu_2 - \mu_1`; the three are broadcast. The result has the shape
+    :math:`\mu_2 - \mu_1`; the three are broadcast. The result has shape
     ``(..., n_orders, n_orders)`` and an error of about 1e-14 in every entry.
 
     Examples
@@ -186,7 +187,7 @@ def _hermite_functions(x: Float, n_orders: int) -> Float:
 
 
 def ground_overlap(gamma: float, B1: ArrayLike, B2: ArrayLike, shift: ArrayLike) -> Float:
-    r"""The overlap of order zero with order zero, in closed form.
+    r"""Return the overlap of order zero with order zero, in closed form.
 
     .. math::
 
@@ -201,12 +202,13 @@ def ground_overlap(gamma: float, B1: ArrayLike, B2: ArrayLike, shift: ArrayLike)
 
 
 def union_gram(gamma: float, ratios: Float, means: Float, orders: Sequence[Orders]) -> Float:
-    r"""The Gram matrix in `H` of the features of all components together.
+    r"""Return the Gram matrix in `H` of the features of all components together.
 
     The feature of component `k` with orders :math:`n_1, \dots, n_d` is a product over axes, and
-    so is the inner product of two of them. The block of a component with itself is the identity.
+    so is the inner product of two such features. The block of a component with itself is the
+    identity.
 
-    `ratios` and `means` have the shape (K, d), and `orders` are K arrays of shape (D_k, d): the
+    `ratios` and `means` have shape (K, d), and `orders` are K arrays of shape (D_k, d) with the
     orders of the features of each component. The result is positive semi-definite to rounding.
 
     Examples
@@ -245,7 +247,7 @@ def union_gram(gamma: float, ratios: Float, means: Float, orders: Sequence[Order
 
 
 def order_matrix(products: Products, n_axes: int) -> Orders:
-    """The order of every product along every axis, shape (D, n_axes)."""
+    """Return the order of every product along every axis, of shape (D, n_axes)."""
     orders = np.zeros((len(products), n_axes), dtype=np.intp)
     for index, parent in enumerate(products.parents.tolist()):
         if parent >= 0:
@@ -255,11 +257,11 @@ def order_matrix(products: Products, n_axes: int) -> Orders:
 
 
 def share_features(log_values: Sequence[Float], weights: Float, count: int) -> list[int]:
-    r"""How many features each component gets: those of the largest :math:`\pi_k \lambda^{(k)}_n`.
+    r"""Number of features per component among those of largest :math:`\pi_k \lambda^{(k)}_n`.
 
-    That is the order of what is captured on average over the mixture. On clusters of unequal sizes
-    it left a smaller mean residual than :math:`\sqrt{\pi_k} \lambda`, whose spectral error was
-    often slightly smaller. `log_values` are those of each component, decreasing.
+    This ranks features by what they capture on average over the mixture. On clusters of unequal
+    sizes it left a smaller mean residual than :math:`\sqrt{\pi_k} \lambda`, whose spectral error
+    was often slightly smaller. `log_values` holds those of each component, decreasing.
 
     Examples
     --------
@@ -279,15 +281,15 @@ def share_features(log_values: Sequence[Float], weights: Float, count: int) -> l
 
 
 def whitening(gram: Float, tolerance: float = 1e-8) -> Float:
-    r"""The matrix `W` that makes features with this Gram matrix orthonormal.
+    r"""Return the matrix `W` that makes features with this Gram matrix orthonormal.
 
     .. math:: G = U \operatorname{diag}(e) U^T, \qquad W = U \operatorname{diag}(e^{-1/2}) U^T
 
-    This is the `W` that changes the features least, so that a column of the result still is the
-    feature it was made of, and it does not depend on the basis of eigenvectors. Where eigenvalues
-    have to be dropped there are fewer columns, and it is
-    :math:`U \operatorname{diag}(e^{-1/2})` of the others: eigenvalues below `tolerance` times the
-    largest, whose directions are known only to rounding.
+    This is the `W` that changes the features least, so that each column of the result still
+    corresponds to the feature it was made from, and it does not depend on the basis of
+    eigenvectors. Eigenvalues below `tolerance` times the largest, whose directions are known only
+    to rounding, are dropped. In that case there are fewer columns, and `W` is
+    :math:`U \operatorname{diag}(e^{-1/2})` of the other eigenvalues.
     """
     values, vectors = linalg.eigh(gram)
     kept = values > tolerance * values[-1]

@@ -1,4 +1,4 @@
-"""Mean, covariance and what shrinkage needs of the rows, in parts that can be merged.
+"""Mean, covariance and higher moments of the rows for shrinkage, in parts that can be merged.
 
 Every part holds its moments about its own mean, so that merging (Chan, Golub and LeVeque) loses
 nothing to cancellation, whatever the order and the size of the parts.
@@ -43,7 +43,7 @@ class Moments:
     fourth: float  # sum of |c_i|^4
 
     def about(self, point: Floats) -> tuple[Floats, Floats, float]:
-        """Scatter, third and fourth moment about another point."""
+        """Return the scatter, third and fourth moment about another point."""
         shift = point - self.mean
         square, trace = float(shift @ shift), float(np.trace(self.scatter))
         turned = self.scatter @ shift
@@ -59,24 +59,24 @@ class Moments:
         return scatter, third, fourth
 
     def merge(self, other: Moments) -> Moments:
-        """The moments of both sets of rows."""
+        """Return the moments of both sets of rows together."""
         count = self.count + other.count
         mean = self.mean + (other.mean - self.mean) * (other.count / count)
         one, two = self.about(mean), other.about(mean)
         return Moments(count, mean, one[0] + two[0], one[1] + two[1], one[2] + two[2])
 
     def variance(self) -> float:
-        """The variance of all entries of the rows: what ``gamma="scale"`` looks at."""
+        """Return the variance of all entries of the rows, as used by ``gamma="scale"``."""
         centred = self.mean - self.mean.mean()
         total = float(np.trace(self.scatter)) / self.count + float(centred @ centred)
         return total / len(self.mean)
 
     def covariance(self, shrinkage: float | Literal["auto"] | None = None) -> Floats:
-        r"""The covariance, moved towards a multiple of the identity.
+        r"""Return the covariance, shrunk towards a multiple of the identity.
 
-        :math:`(1 - a)\, S + a\, \tfrac{\mathrm{tr} S}{d} I`, with `a` the number given, zero for
-        None, and the estimate of Ledoit and Wolf for ``"auto"`` where there are fewer rows than
-        columns, zero otherwise.
+        It is :math:`(1 - a)\, S + a\, \tfrac{\mathrm{tr} S}{d} I`, with `a` the given number or
+        zero for None. For ``"auto"`` it is the estimate of Ledoit and Wolf where there are fewer
+        rows than columns, and zero otherwise.
         """
         S = self.scatter / self.count
         if shrinkage is None:
@@ -88,9 +88,9 @@ class Moments:
         return S
 
     def ledoit_wolf(self) -> float:
-        r"""The shrinkage of least expected squared error, estimated from the same rows.
+        r"""Return the shrinkage of least expected squared error, estimated from the same rows.
 
-        :math:`a = \min(1, b^2 / d^2)` with
+        It is :math:`a = \min(1, b^2 / d^2)` with
         :math:`b^2 = n^{-2} \sum_i \| c_i c_i^\top - S \|_F^2` and
         :math:`d^2 = \| S - \tfrac{\mathrm{tr} S}{d} I \|_F^2`, after Ledoit and Wolf (2004).
         """
@@ -102,9 +102,9 @@ class Moments:
 
 
 def moments(X: Any) -> Moments:
-    """The moments of the rows of `X`, wherever they are, in one pass and in float64.
+    """Compute the moments of the rows of `X`, wherever they are, in one pass and in float64.
 
-    Sparse rows are not made dense; of a dask array the blocks stay with the workers.
+    Sparse rows are not made dense, and the blocks of a dask array stay on the workers.
     """
     total: Moments | None = reduce_rows(_of_rows, X, merge=_merge)
     if total is None:

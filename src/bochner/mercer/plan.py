@@ -1,4 +1,4 @@
-"""What is needed to compute the features of a Gaussian density, and in which order."""
+"""Plans: all that is needed to compute features, and the order of their computation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bochner.mercer.products import Products, is_array
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Below this log F the ratios may overflow; by the bytes of a number.
+# Below this log F the ratios may overflow; keyed by the number of bytes of a float.
 LIMITS = {4: -60.0, 8: -600.0}
 
 
 class Plan(Protocol):
-    """What is needed to compute the features of rows, under a density of any kind."""
+    """All that is needed to compute the features of rows, under a density of any kind."""
 
     @property
     def width(self) -> int:
@@ -32,10 +32,10 @@ class Plan(Protocol):
         """Logarithms of the eigenvalues of the features."""
 
     def orders(self) -> list[Any]:
-        """What each feature is a product of."""
+        """Return the factors that each feature is a product of."""
 
     def features(self, X: Any, normalize: bool, n_threads: int | None, budget: int | None) -> Any:
-        """The features of rows that are not lazy; `budget` is the scratch memory on a device."""
+        """Compute features of rows that are not lazy; `budget` is scratch memory on a device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,11 @@ class GaussianPlan:
 
     gamma: float
     mean: Floats
-    rotation: Floats  # (d, m), orthonormal columns: the axes that are looked at one by one
+    rotation: Floats  # (d, m), orthonormal columns: the axes that are treated one by one
     ratios: Floats  # (m,): the B of each
     rest_ratio: float  # the one B of the other d - m directions
     products: Products  # over the m axes
-    columns: Indices | None = None  # the products that are features; None: all
+    columns: Indices | None = None  # the products that are features; None means all
 
     @property
     def width(self) -> int:
@@ -62,7 +62,7 @@ class GaussianPlan:
 
     @property
     def rest_weight(self) -> float:
-        """What a unit of squared length in the other directions takes off ``log F``."""
+        """Amount subtracted from ``log F`` per squared length in the other directions."""
         return self.gamma * (1.0 - self.rest_ratio)
 
     @property
@@ -78,13 +78,13 @@ class GaussianPlan:
         return 0.25 * (float(np.sum(np.log1p(-self.ratios * self.ratios))) + rest)
 
     def first(self, count: int) -> GaussianPlan:
-        """The plan of the first `count` products; all of them must be features."""
+        """Return the plan of the first `count` products; all products must be features."""
         p = self.products
         fewer = Products(p.parents[:count], p.axes[:count], p.orders[:count], p.log_values[:count])
         return replace(self, products=fewer)
 
     def orders(self) -> list[tuple[tuple[int, int], ...]]:
-        """Every feature as its pairs (axis, order >= 1)."""
+        """Return the pairs (axis, order >= 1) of every feature."""
         indices = self.products.multi_indices()
         return indices if self.columns is None else [indices[k] for k in self.columns]
 
@@ -99,7 +99,7 @@ class GaussianPlan:
         return device.features(X, self, normalize, budget)
 
     def __bochner_check__(self) -> bool:
-        """Whether compiled loops may follow the indices, within the arrays."""
+        """Whether compiled loops that follow the indices stay within the arrays."""
         d, m = self.rotation.shape
         n = len(self.products)
         columns = np.arange(n) if self.columns is None else self.columns
@@ -116,23 +116,23 @@ class GaussianPlan:
 
 
 class Levels:
-    """Products in groups of equal numbers of pairs, each computed from the group before.
+    """Products grouped by their number of pairs, each group computed from the one before.
 
-    `pairs` says where the last factor of each product is in a table of all ratios, `columns`
-    which products are wanted (None: all).
+    `pairs` gives the position of the last factor of each product in a table of all ratios, and
+    `columns` the products that are wanted (None means all).
     """
 
     def __init__(self, products: Products, columns: Indices | None, pairs: Indices) -> None:
         level = products.levels()
         order = np.argsort(level, kind="stable")
-        place = np.empty(len(products), np.intp)  # of a product among those of its level
+        place = np.empty(len(products), np.intp)  # position of a product within its level
         self.steps: list[tuple[Indices, Indices]] = []
         for number in range(int(level.max()) + 1):
             members = np.flatnonzero(level == number)
             place[members] = np.arange(len(members))
             if number:
                 self.steps.append((place[products.parents[members]], pairs[members]))
-        where = np.argsort(order, kind="stable")  # of each product in the groups one after another
+        where = np.argsort(order, kind="stable")  # position of each product in the joined groups
         self.columns = where if columns is None else where[columns]
 
     def __call__(
@@ -146,8 +146,8 @@ class Levels:
 
 
 def unit_rows(xp: Any, features: Any) -> Any:
-    """Rows of length one; those that are zero stay so."""
-    # by the largest first: the squares of the others then neither overflow nor vanish
+    """Scale rows to length one; rows of zeros stay zero."""
+    # divide by the largest entry first, so that squares neither overflow nor vanish
     features = features / _positive(xp, xp.max(xp.abs(features), axis=1, keepdims=True))
     squares = xp.sum(features * features, axis=1, keepdims=True)
     return features / _positive(xp, xp.sqrt(squares))

@@ -1,9 +1,9 @@
-r"""Which products of one-dimensional features to keep: the `D` of largest eigenvalue, exactly.
+r"""Exact selection of the `D` products of one-dimensional features of largest eigenvalue.
 
 A product has an order for every axis, nearly all of them zero. Its eigenvalue is the product of
-those of its factors, so that with the cost :math:`g_j(n) = \log(\lambda_{j,0} / \lambda_{j,n})` of
-order :math:`n` on axis :math:`j` the largest eigenvalue is the smallest sum of costs. The search
-costs :math:`O(D \log D)`, whatever the number of axes is.
+those of its factors. With the cost :math:`g_j(n) = \log(\lambda_{j,0} / \lambda_{j,n})` of order
+:math:`n` on axis :math:`j`, the largest eigenvalue is the smallest sum of costs. The search costs
+:math:`O(D \log D)`, whatever the number of axes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HIGHEST = 2**20  # order of a Hermite function; the loops count in 32 bits
 
 
 def is_array(values: Any, kind: str, *shape: int) -> bool:
-    """Whether this is a NumPy array of such numbers and of this shape."""
+    """Whether `values` is a NumPy array of this dtype kind and shape."""
     return isinstance(values, np.ndarray) and values.dtype.kind == kind and values.shape == shape
 
 
@@ -33,8 +33,8 @@ def is_array(values: Any, kind: str, *shape: int) -> bool:
 class Products:
     """Products of one-dimensional features, largest eigenvalue first.
 
-    A product is its parent times one more pair (axis, order >= 1): so one multiplication each
-    computes all of them. A parent comes before its children, the constant product () first.
+    A product is its parent times one more pair (axis, order >= 1), so each is computed by one
+    multiplication. Parents come before their children, and the constant product () comes first.
 
     Examples
     --------
@@ -46,16 +46,16 @@ class Products:
     array([-1,  0,  0,  0])
     """
 
-    parents: NDArray[np.intp]  # which product is left without the last pair; -1 for ()
-    axes: NDArray[np.intp]  # of the last pair; -1 for ()
-    orders: NDArray[np.intp]  # of the last pair; 0 for ()
+    parents: NDArray[np.intp]  # the product without the last pair; -1 for ()
+    axes: NDArray[np.intp]  # axis of the last pair; -1 for ()
+    orders: NDArray[np.intp]  # order of the last pair; 0 for ()
     log_values: NDArray[np.float64]  # logarithms of the eigenvalues
 
     def __len__(self) -> int:
         return len(self.parents)
 
     def multi_indices(self) -> list[tuple[tuple[int, int], ...]]:
-        """Every product as its pairs (axis, order >= 1)."""
+        """Return the pairs (axis, order >= 1) of every product."""
         indices: list[tuple[tuple[int, int], ...]] = []
         for parent, axis, order in zip(
             self.parents.tolist(), self.axes.tolist(), self.orders.tolist(), strict=True
@@ -64,24 +64,24 @@ class Products:
         return indices
 
     def levels(self) -> NDArray[np.intp]:
-        """The number of pairs of every product."""
+        """Return the number of pairs of every product."""
         levels = np.zeros(len(self), np.intp)
         for index, parent in enumerate(self.parents.tolist()):
             levels[index] = levels[parent] + 1 if parent >= 0 else 0
         return levels
 
     def positions(self, starts: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Where the last factors are in tables side by side, that of axis `j` at ``starts[j]``."""
+        """Positions of the last factors in joined tables, that of axis `j` at ``starts[j]``."""
         return np.where(self.axes >= 0, starts[self.axes] + self.orders, 0)
 
     def n_orders(self, n_axes: int) -> NDArray[np.intp]:
-        """How many orders of each axis are used, order 0 included."""
+        """Return the number of orders used on each axis, order 0 included."""
         highest = np.zeros(n_axes, np.intp)
         np.maximum.at(highest, self.axes[self.axes >= 0], self.orders[self.axes >= 0])
         return highest + 1
 
     def restrict(self, columns: NDArray[np.intp]) -> tuple[Products, NDArray[np.intp]]:
-        """The products `columns` with the parents they need, and where the former are in these."""
+        """Return the products `columns` with the parents they need, and their new positions."""
         needed = np.zeros(len(self), bool)
         needed[columns] = True
         for index in range(len(self) - 1, 0, -1):  # children come after their parents
@@ -94,7 +94,7 @@ class Products:
         return fewer, new[columns]
 
     def __bochner_check__(self) -> bool:
-        """Whether compiled loops may follow the indices: parents come before their children."""
+        """Whether compiled loops may follow the indices: parents precede their children."""
         n = len(self.parents)
         arrays = (self.parents, self.axes, self.orders)
         if not all(is_array(array, "i", n) for array in arrays):
@@ -114,18 +114,18 @@ class Products:
 
 
 def select_products(costs: Sequence[Cost], base: float, count: int) -> Products:
-    r"""The `count` products of largest eigenvalue, without enumerating the others.
+    r"""Select the `count` products of largest eigenvalue, without enumerating the others.
 
-    With the axes sorted by :math:`g_j(1)` every product but the constant one has a single
+    With the axes sorted by :math:`g_j(1)`, every product but the constant one has a single
     predecessor that costs no more: its last pair :math:`(i, n)` with the order lowered, moved to
-    the axis before, or removed. A heap that is given the successors of what it yields therefore
-    yields all products in order, each once. Ties: lower total degree first, then the one found
-    first. Fewer than `count` come back where there are fewer.
+    the axis before, or removed. A heap that receives the successors of each product it yields
+    therefore yields all products in order, each once. Ties are broken by lower total degree, then
+    by which product was found first. Fewer than `count` are returned where there are fewer.
 
     The costs :math:`g_j(1), g_j(2), \dots` of an axis are positive and increasing, given as an
-    array (its length is the number of orders there are) or as a function of the order; infinite
-    is not available. `base` is :math:`\sum_j \log \lambda_{j,0}`, the logarithm of the largest
-    eigenvalue.
+    array (whose length is the number of orders) or as a function of the order; an infinite cost
+    means that the order is not available. `base` is :math:`\sum_j \log \lambda_{j,0}`, the
+    logarithm of the largest eigenvalue.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def select_products(costs: Sequence[Cost], base: float, count: int) -> Products:
     functions = [functions[axis] for axis in axes]
 
     arrival = counter()
-    # cost, degree, when found; then cost of the parent, its index, axis (sorted) and order
+    # cost, degree, order of discovery; then cost of the parent, its index, axis (sorted), order
     heap: list[tuple[float, int, int, float, int, int, int]] = []
 
     def push(below: float, degree: int, parent: int, axis: int, order: int) -> None:
@@ -185,7 +185,7 @@ def _as_function(cost: Cost) -> Callable[[int], float]:
 
 
 def geometric_costs(ratios: NDArray[np.float64]) -> list[Callable[[int], float]]:
-    r"""Costs :math:`-n \log B_j` of axes whose eigenvalues are :math:`(1 - B_j) B_j^n`."""
+    r"""Return the costs :math:`-n \log B_j` of axes with eigenvalues :math:`(1 - B_j) B_j^n`."""
     with np.errstate(divide="ignore"):
         slopes = (-np.log(np.asarray(ratios, np.float64))).tolist()
     return [partial(operator.mul, slope) for slope in slopes]

@@ -1,4 +1,4 @@
-"""Features that are products of numerical eigenfunctions along the axes, wherever the rows are."""
+"""Products of numerical eigenfunctions along the axes as features, wherever the rows are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 _FEWEST_NODES, _MOST_NODES = 100, 1000
 _NODES_PER_ORDER = 4
-_TASK = 2**22  # bytes of features that a task writes
+_TASK = 2**22  # bytes of features written by a task
 _LONGEST = 512  # rows per task
 
 
@@ -43,11 +43,11 @@ class SeparablePlan:
         return self.products.log_values
 
     def orders(self) -> list[tuple[tuple[int, int], ...]]:
-        """Every feature as its pairs (axis, order >= 1)."""
+        """Return the pairs (axis, order >= 1) of every feature."""
         return self.products.multi_indices()
 
     def __bochner_check__(self) -> bool:
-        """Whether compiled loops may follow the indices, within the arrays."""
+        """Whether compiled loops that follow the indices stay within the arrays."""
         n_axes = len(self.marginals)
         if not (isinstance(self.products, Products) and np.all(self.products.axes < n_axes)):
             return False
@@ -64,15 +64,15 @@ class SeparablePlan:
         )
 
     def features(self, X: Any, normalize: bool, n_threads: int | None, budget: int | None) -> Any:
-        """See :class:`Plan`. In float64 on the host, where the scratch memory is small."""
+        """See :class:`Plan`. Computed in float64 on the host, with little scratch memory."""
         rows = X if is_host(X) else to_numpy(X)
         return convert(_on_host(rows, self, normalize, n_threads), X, result_dtype(X))
 
 
 def fit_separable(X: NDArray[Any], kernel: StandardKernel, count: int) -> SeparablePlan:
-    """The `count` products of the largest eigenvalue, by the quantiles of every column of `X`.
+    """Fit the `count` products of largest eigenvalue from the quantiles of every column of `X`.
 
-    Fewer come back where the columns have few distinct values.
+    There are fewer products where the columns have few distinct values.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def fit_separable(X: NDArray[Any], kernel: StandardKernel, count: int) -> Separa
     >>> bool(np.abs(phi @ phi.T - Laplacian(gamma=0.5)(X)).max() < 0.02)
     True
     """
-    # with few axes each goes to a high order, and a high order wants many nodes
+    # with few axes each reaches a high order, and a high order needs many nodes
     n_nodes = int(np.ceil(_NODES_PER_ORDER * count ** (1 / X.shape[1])))
     n_nodes = min(max(n_nodes, _FEWEST_NODES), _MOST_NODES)
     marginals = fit_marginals(X, kernel, n_nodes)

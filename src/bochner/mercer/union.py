@@ -1,7 +1,7 @@
-"""Features of several Gaussian components together, wherever the rows are.
+"""Joint features of several Gaussian components, wherever the rows are.
 
-Every component is a plan of :mod:`bochner.mercer.evaluate`; what comes out of all of them is
-joined by a matrix (an orthogonalised mixture) or by factors (the weighted mixture of the paper).
+Every component is a plan of :mod:`bochner.mercer.evaluate`; the features of all of them are joined
+by a matrix (an orthogonalised mixture) or by factors (the weighted mixture of the paper).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from bochner.mercer.plan import GaussianPlan, unit_rows
 
 Floats = NDArray[np.float64]
 
-_SINGLE = 10.0  # how much joining may enlarge the rounding of float32
-_TASK = 2**23  # bytes of features of components that a task holds
+_SINGLE = 10.0  # largest factor by which joining may enlarge the rounding of float32
+_TASK = 2**23  # bytes of component features held by a task
 _DEVICE_BUDGET = 2**28
 
 
@@ -44,11 +44,11 @@ _DEVICE_BUDGET = 2**28
 class UnionPlan:
     """All that is needed to compute the features of a row under a mixture."""
 
-    plans: tuple[GaussianPlan, ...]  # one per component, of which some may have no features
-    axes: tuple[NDArray[np.intp], ...]  # which of the shared axes the axes of each plan are
-    # What the D features of all components are multiplied by: a matrix (D, r), or factors (D,).
+    plans: tuple[GaussianPlan, ...]  # one per component; some may have no features
+    axes: tuple[NDArray[np.intp], ...]  # the shared axes that the axes of each plan are
+    # Multiplies the D features of all components: a matrix (D, r), or factors (D,).
     join: Floats
-    # Of the components' features times the components' weights, in the order of the components.
+    # Log eigenvalues of the components' features plus log weights, component by component.
     log_values: Floats
 
     @property
@@ -57,7 +57,7 @@ class UnionPlan:
         return self.join.shape[-1]
 
     def orders(self) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
-        """The features of the components: which one, and the pairs (axis, order >= 1)."""
+        """Return the component and the pairs (axis, order >= 1) of every component feature."""
         return [
             (component, tuple(sorted((int(axes[axis]), order) for axis, order in pairs)))
             for component, (plan, axes) in enumerate(zip(self.plans, self.axes, strict=True))
@@ -72,7 +72,7 @@ class UnionPlan:
 
     @property
     def enlargement(self) -> float:
-        """How much joining enlarges independent errors of the components' features, at most."""
+        """Largest factor by which joining enlarges independent errors of component features."""
         join = self.join
         return float(np.abs(join).max() if join.ndim == 1 else np.linalg.norm(join, axis=0).max())
 
@@ -87,10 +87,11 @@ class UnionPlan:
 def plan_union(
     mixture: Mixture, gamma: float, count: int, kind: Literal["orthogonal", "weighted"]
 ) -> UnionPlan:
-    r"""The `count` features of the largest eigenvalue times weight of a mixture, joined.
+    r"""Join the `count` features of a mixture that have the largest eigenvalue times weight.
 
-    ``"orthogonal"``: whitened by the Gram matrix, so that fewer may come out, as many as are
-    independent to rounding. ``"weighted"``: multiplied by :math:`\sqrt{\pi_k}`.
+    With ``"orthogonal"`` they are whitened by the Gram matrix, which leaves as many features as
+    are independent up to rounding, maybe fewer than `count`. With ``"weighted"`` they are
+    multiplied by :math:`\sqrt{\pi_k}`.
 
     Examples
     --------

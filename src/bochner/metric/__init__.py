@@ -1,1 +1,1 @@
-"""A learned metric: which columns and directions matter, before any map."""
+"""Learned metrics: which columns and directions matter, before any map."""

@@ -1,7 +1,7 @@
-r"""Weights of columns moved down the held-out error of kernel ridge regression.
+r"""Descent of the held-out error of kernel ridge regression, over weights of the columns.
 
-Some rows `A` are fitted, others `B` are held out, and with the kernel `k` of columns that are
-multiplied with the weights `w`,
+Some rows `A` are fitted and others `B` are held out. With the kernel `k` of columns multiplied by
+the weights `w`,
 
 .. math:: G = k(A, A) + \alpha I, \qquad a = G^{-1} (y_A - \bar y_A), \qquad
     e = k(B, A)\, a + \bar y_A - y_B .
@@ -11,9 +11,9 @@ The squared error :math:`|e|^2` changes with the kernel's values by
 .. math:: d\,|e|^2 / 2 = \langle e\, a^\top, d k(B, A) \rangle
     - \langle b\, a^\top, d k(A, A) + d\alpha\, I \rangle, \qquad b = G^{-1} k(A, B)\, e :
 
-two products of few columns, however many weights there are. Each step takes other rows to fit and
-to judge, so that weights cannot follow the noise of a few. (Known as automatic relevance
-determination, here by cross-validation, and with random splits as kernel flows.)
+two products with few columns, however many weights there are. Each step fits and judges different
+rows, so that the weights cannot follow the noise of a few. (The method is known as automatic
+relevance determination, here by cross-validation, and with random splits as kernel flows.)
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from bochner.engine.places import (
 )
 from bochner.engine.summaries import rows_at
 
-FIRST_PENALTY, LEAST_PENALTY = 1e-4, 1e-6  # alpha for each row; float32 bears no less
-_MOMENTS = (0.9, 0.99)  # how long Adam remembers slopes, and their squares
-_NOISE = 1e-3  # of the largest slope: columns with less move less
+FIRST_PENALTY, LEAST_PENALTY = 1e-4, 1e-6  # alpha per row; float32 bears no less
+_MOMENTS = (0.9, 0.99)  # decay rates of Adam for slopes and for their squares
+_NOISE = 1e-3  # fraction of the largest slope: columns with smaller slopes move less
 
 Float = NDArray[np.float64]
 
@@ -54,14 +54,14 @@ class Point:
     penalty: float
 
     def moved(self, step: Float) -> Point:
-        """By a step, whose last number is that of the penalty."""
+        """Return the point moved by a step, whose last entry is for the penalty."""
         penalty = max(self.penalty + float(step[-1]), float(np.log(LEAST_PENALTY)))
         return Point(self.weights + step[:-1], penalty)
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows in float32, before weights, and their targets as columns."""
+    """Rows in float32, before weighting, and their targets as columns."""
 
     X: Any
     columns: Float
@@ -70,10 +70,10 @@ class Part:
 def error_and_slopes(
     point: Point, fitted: Part, held: Part, kernel: Any, n_threads: int | None = None
 ) -> tuple[float, Float]:
-    """The mean squared error of held-out rows, and its slopes along a :class:`Point`.
+    """Return the mean squared error of held-out rows, and its slopes along a :class:`Point`.
 
-    The error is relative to that of the mean of the fitted rows. An error of infinity, where
-    rounding leaves no factor, has no slopes.
+    The error is relative to that of the mean of the fitted rows. Where rounding makes the
+    factorisation fail, the error is infinite and the slopes are zero.
     """
     weights = convert(np.exp(point.weights), fitted.X)
     A, B = fitted.X * weights, held.X * weights
@@ -83,7 +83,7 @@ def error_and_slopes(
         return np.inf, np.zeros(len(point.weights) + 1)
     mean = fitted.columns.mean(axis=0)
     a = solve(convert(fitted.columns - mean, A))
-    # what targets have in common is taken away in float64
+    # the mean of the targets is subtracted in float64
     targets = held.columns - mean
     e, back, slopes = residuals_and_slopes(B, A, kernel, a, convert(targets, A), n_threads)
     b = solve(back)
@@ -97,7 +97,7 @@ def error_and_slopes(
 
 @dataclass
 class Adam:
-    """Steps of one size, whatever the slopes, shorter where these change their signs."""
+    """Steps of one size, whatever the slopes, but shorter where slopes change their sign."""
 
     rate: float
     _mean: Any = 0.0
@@ -105,7 +105,7 @@ class Adam:
     _n_steps: int = 0
 
     def step(self, slopes: Float) -> Float:
-        """Down the slopes."""
+        """Return a step down the slopes."""
         first, second = _MOMENTS
         self._n_steps += 1
         self._mean = first * self._mean + (1 - first) * slopes
@@ -119,7 +119,7 @@ class Adam:
 
 @dataclass
 class Descent:
-    """A walk down the held-out error, from given weights.
+    """Stochastic descent of the held-out error, from given weights.
 
     Parameters
     ----------
@@ -128,19 +128,19 @@ class Descent:
     columns : array of shape (n, k)
         Targets, centred or not.
     kernel : kernel object
-        Of unit length.
+        Kernel of unit length scale.
     n_rows : int
-        Rows to fit in a step, and to judge it by; at most half of all. Half as many in the first
-        half of the steps, which are a quarter of the work then and go far.
+        Number of rows to fit in a step, and of rows to judge it by; at most half of all. Half as
+        many in the first half of the steps, which then take a quarter of the work and go far.
     seed : int
-        Decides which.
+        Seed of the choice of rows.
     n_threads : int or None
-        Of the host.
+        Number of threads on the host.
 
     Attributes
     ----------
     errors : list of float
-        Of all steps, relative to the error of the mean.
+        Errors of all steps, relative to the error of the mean.
     """
 
     X: Any
@@ -152,7 +152,7 @@ class Descent:
     errors: list[float] = field(default_factory=list)
 
     def run(self, weights: Float, n_steps: int, rate: float) -> Point:
-        """The mean of the points of the second half of all steps: each is noisy."""
+        """Return the mean of the points of the second half of the steps, since each is noisy."""
         point, adam = Point(np.log(weights), float(np.log(FIRST_PENALTY))), Adam(rate)
         state, late = RandomState(self.seed), []
         for step in range(n_steps):

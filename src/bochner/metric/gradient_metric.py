@@ -39,64 +39,65 @@ from bochner.targets import Target, TargetKind
 Float = NDArray[np.float64]
 Mode = Literal["auto", "diagonal", "root", "full"] | tuple[str, ...]
 
-_CHOOSING_ROWS = 12_500  # rounds are played with these: more rows take part when all is chosen
+_CHOOSING_ROWS = 12_500  # rows that rounds are played with; the others join once all is chosen
 _FEWEST_ROWS = 10
-_MEDIAN_ROWS = 500  # whose median distance is known to a hundredth
+_MEDIAN_ROWS = 500  # enough rows to know the median distance to one per cent
 
 
 class GradientMetric(SupervisedFeatureMap):
-    r"""A matrix that switches off what does not matter for the target, learned before any map.
+    r"""A matrix that suppresses what is irrelevant to the target, learned before any map.
 
-    A kernel is a measure over frequencies. Multiplying the rows with a matrix ``L`` moves the
-    whole measure, :math:`w \mapsto L w`, and the kernel becomes :math:`k(L^\top (x - y))`. The
-    matrix is found in rounds: a ridge regression on Fourier features of the rows so far is
-    fitted, and the average outer product of its gradients,
+    A kernel is a measure over frequencies. Multiplying the rows by a matrix ``L`` moves the whole
+    measure, :math:`w \mapsto L w`, and the kernel becomes :math:`k(L^\top (x - y))`. The matrix is
+    found in rounds: each fits a ridge regression on Fourier features of the rows as transformed so
+    far, and the average outer product of its gradients,
 
     .. math:: M = \frac1n \sum_i \sum_k \nabla f_k(x_i) \nabla f_k(x_i)^\top ,
 
-    says in which columns and directions it changes; ``L`` is the square root of ``M``, of its
-    diagonal, or of its square root. The rounds are judged on held-out rows, the one without any
-    metric among them: where nothing helps ``L`` is the identity. (Known as recursive feature
-    machines; on Fourier features everything is a sum over rows.)
+    shows along which columns and directions it changes; ``L`` is the square root of ``M``, of its
+    diagonal, or of its square root. The rounds, including one without a metric, are judged on
+    held-out rows: where nothing helps, ``L`` is the identity. (The method is known as recursive
+    feature machines; with Fourier features, everything is a sum over rows.)
 
     Parameters
     ----------
     mode : {"auto", "diagonal", "root", "full"}, tuple of these or None, default="auto"
-        ``"diagonal"`` weighs columns, ``"full"`` turns and weighs directions, ``"root"`` does so
-        mildly. ``"auto"`` takes the simplest of none, diagonal, root and full that is within half
-        a standard error of the best on held-out rows; a tuple of modes is those, and none, to
-        choose from. A mode given by name is used, whether or not it helps. None learns no matrix,
-        but the importances.
+        How the matrix is made. ``"diagonal"`` weights the columns, ``"full"`` rotates and weights
+        directions, and ``"root"`` does so mildly. ``"auto"`` takes the simplest of none, diagonal,
+        root and full that is within half a standard error of the best on held-out rows; a tuple
+        restricts this choice to its modes and none. A mode given by name is used whether or not
+        it helps. None learns the importances but no matrix.
     n_frequencies : int, default=512
-        Frequencies of the regressions.
+        Number of frequencies in the regressions.
     n_rounds : int, default=4
-        Most rounds of a mode; as many again where the error still falls by a tenth in each.
+        Maximum number of rounds per mode; as many again where the error still falls by a tenth in
+        each.
     validation_fraction : float, default=0.2
-        Share of the rows that rounds are judged by.
+        Fraction of the rows that is held out to judge the rounds.
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is; ``"auto"`` takes floating numbers for regression.
+        Kind of target in `y`; ``"auto"`` treats floating-point numbers as regression.
     n_jobs : int, default=None
-        CPU threads. None: as many as BLAS may use; -1: all.
+        Number of CPU threads. None uses as many as BLAS may use, -1 all.
     memory_budget : int, default=None
         Bytes of scratch memory for arrays on a device; None is 256 MiB.
     random_state : int, RandomState instance or None, default=None
-        Decides the frequencies and which rows are held out.
+        Controls the frequencies and which rows are held out.
 
     Attributes
     ----------
     matrix_ : array of shape (n_features_in_, n_features_in_)
-        ``L``; a SciPy sparse array where more than 4096 columns are weighed. The rows keep their
-        variance (that of all entries), so that a `gamma` that suits them before is of the right
-        size after.
+        The matrix ``L``; a SciPy sparse array where more than 4096 columns are weighted. It is
+        scaled so that the rows keep their variance (over all entries): a `gamma` that suits the
+        rows before the transformation is of the right size after it.
     mode_ : str or None
-        The mode that was chosen.
+        Mode that was chosen.
     modes_ : tuple
-        The modes that were looked at: see :meth:`with_mode`.
+        Modes that were tried, see :meth:`with_mode`.
     gamma_ : float
-        For rows that have been transformed: of the Gaussian kernel that did best on held-out rows.
+        `gamma` of the Gaussian kernel that did best on held-out rows, for transformed rows.
     importances_ : ndarray of shape (n_features_in_,)
-        How much the last function changes along each column: the diagonal of its ``M``, which
-        sums to 1. In units of the columns: standardise them before to compare.
+        How much the last function changes along each column: the diagonal of its ``M``, normalised
+        to sum to 1. Depends on the units of the columns: standardise them first to compare.
     directions_ : ndarray of shape (n_directions, n_features_in_)
         Eigenvectors of its ``M``, the most important one first. None for sparse rows and for more
         than 4096 columns.
@@ -107,16 +108,16 @@ class GradientMetric(SupervisedFeatureMap):
 
     Notes
     -----
-    Columns should be of comparable size, since the first round looks at them as they are:
-    standardise them before. Constant columns have weight 0. Sparse rows and rows of more than 4096
-    columns get a diagonal; to turn directions of so many columns, take their principal components
+    Columns should be of comparable size, since the first round takes them as they are: standardise
+    them first. Constant columns have weight 0. Sparse rows and rows of more than 4096 columns get
+    a diagonal matrix; to rotate directions of so many columns, take their principal components
     first.
 
-    Choices are made on at most 12500 rows. Of more rows all take part in the rounds that were
-    chosen, in two passes over them per round, of which only sums are kept.
+    Choices are made on at most 12500 rows. If there are more, all of them take part in the rounds
+    that were chosen, in two passes over the rows per round, of which only sums are kept.
 
-    No bound that assumes a fixed kernel holds for one with a metric learned on the same rows.
-    Learn the metric on one part, certify on another.
+    No bound that assumes a fixed kernel holds for a kernel whose metric was learned on the same
+    rows. Learn the metric on one part and certify on another.
 
     References
     ----------
@@ -185,10 +186,10 @@ class GradientMetric(SupervisedFeatureMap):
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         y : array-like of shape (n,) or (n, k)
-            Classes or numbers; several columns of numbers are learned from together.
+            Classes or numbers; several columns of numbers are used together.
         sample_weight : array-like of shape (n,), optional
             How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
-            0 is no row; part of a whole number is the chance of one more.
+            0 is no row; a fractional part is the probability of one more copy.
 
         Returns
         -------
@@ -224,15 +225,15 @@ class GradientMetric(SupervisedFeatureMap):
         return self
 
     def refit(self, X: Any, y: Any) -> Self:
-        """The same rounds with other rows: every mode as it was played, without a search.
+        """Repeat the rounds of every mode on other rows, without a search.
 
-        For more rows of the same kind, or for other parts of them. Bandwidths, penalties and the
-        number of rounds are those that were found; that takes a fraction of the time.
+        Meant for more rows of the same kind, or for other parts of them. Bandwidths, penalties and
+        the number of rounds are those found by `fit`; this takes a fraction of the time.
 
         Parameters
         ----------
         X, y : see :meth:`fit`
-            Rows with the columns, and with the kind of targets, of those before.
+            Rows with the same columns, and the same kind of targets, as in `fit`.
 
         Returns
         -------
@@ -271,14 +272,14 @@ class GradientMetric(SupervisedFeatureMap):
         return other._use(self.mode_)
 
     def _steps(self, mode: str | None) -> list[Step]:
-        """Settings of the rounds up to the best one of a mode."""
+        """Return the settings of the rounds up to the best one of a mode."""
         records = [one for one in self.history_ if one["mode"] in (None, mode)]
         own = [one for one in records if one["mode"] == mode]
         last = min(own, key=lambda one: float(one["error"]))["round"]
         return [_step(one) for one in records if one["round"] <= last]
 
     def with_mode(self, mode: str | None) -> Self:
-        """The metric of another mode that was looked at, without the data.
+        """Return the metric of another mode that was tried, without needing the data.
 
         Parameters
         ----------
@@ -288,7 +289,7 @@ class GradientMetric(SupervisedFeatureMap):
         Returns
         -------
         GradientMetric
-            A fitted copy with the matrix of the mode's best round, and with no other mode; this
+            A fitted copy with the matrix of the mode's best round, and without other modes; this
             one is unchanged.
         """
         check_is_fitted(self)
@@ -300,11 +301,11 @@ class GradientMetric(SupervisedFeatureMap):
 
     @property
     def modes_(self) -> tuple[str | None, ...]:
-        """The modes that were looked at, None among them."""
+        """Modes that were tried, including None."""
         return tuple(mode or None for mode in self._by_mode)
 
     def _kept(self, rounds: Rounds, matrix: Float, gamma: float) -> tuple[Float, float]:
-        """The matrix of a round, scaled so that rows keep their variance, and its gamma."""
+        """Return the matrix of a round, scaled so that rows keep their variance, and its gamma."""
         scale = scale_keeping_variance(rounds.rows.X, matrix)
         return scale * matrix, gamma / scale**2
 
@@ -314,7 +315,7 @@ class GradientMetric(SupervisedFeatureMap):
         return self
 
     def _modes(self, turns: bool) -> tuple[str, ...]:
-        """The modes to play; directions are turned only where they can be."""
+        """Return the modes to play; directions are rotated only where that is possible."""
         if self.mode is None:
             return ()
         if self.mode == "auto" or isinstance(self.mode, tuple):
@@ -331,7 +332,7 @@ class GradientMetric(SupervisedFeatureMap):
         return (self.mode,)
 
     def _rounds(self, X: Any, columns: Float, target: Target, y: NDArray[Any] | None) -> Rounds:
-        """Rounds with some rows, judged by others; with all rows if no classes are given."""
+        """Return rounds on some rows, judged by the others; on all rows if `y` is None."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         classes, state = target.classes is not None, RandomState(seed)
         rows = judges = Rows(X, columns, classes)
@@ -354,7 +355,7 @@ class GradientMetric(SupervisedFeatureMap):
         return Rounds(rows, judges, directions, sample, seed, **self._engine_options())
 
     def _describe(self, rounds: Rounds, predictor: Predictor, turns: bool) -> None:
-        """Importances and directions, from the gradients of the function of the chosen round."""
+        """Set importances and directions from the gradients of the chosen round's function."""
         M = rounds.outer_product(predictor, rounds.rows.X, None if turns else DIAGONAL)
         weights = np.diagonal(M) if turns else M
         total = weights.sum()
@@ -365,7 +366,7 @@ class GradientMetric(SupervisedFeatureMap):
 
     @property
     def matrix_(self) -> Any:
-        """The matrix that rows are multiplied with."""
+        """Matrix that rows are multiplied by."""
         return as_matrix(self._matrix, MOST_COLUMNS)
 
     def _features(self, X: Any) -> Any:

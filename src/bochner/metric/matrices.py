@@ -1,14 +1,14 @@
-r"""From the gradients of a function to the matrix that rows are multiplied with.
+r"""From the gradients of a function to the matrix that rows are multiplied by.
 
-The average outer product of the gradients is a positive semi-definite matrix ``M``. The matrix of
-the metric is ``L``, the square root of what a mode makes of it:
+The average outer product of the gradients is a positive semi-definite matrix ``M``. The matrix
+``L`` of the metric is a square root that depends on the mode:
 
 ============  =====================  =====================================================
 mode          ``L L^T``              what it does
 ============  =====================  =====================================================
-``diagonal``  the diagonal of ``M``  weighs the columns
-``root``      ``M^(1/2)``            turns and weighs directions, mildly
-``full``      ``M``                  turns and weighs directions
+``diagonal``  the diagonal of ``M``  weights the columns
+``root``      ``M^(1/2)``            rotates and weights directions, mildly
+``full``      ``M``                  rotates and weights directions
 ============  =====================  =====================================================
 
 A matrix that is diagonal is kept as the vector of its diagonal.
@@ -26,8 +26,8 @@ from scipy import sparse
 from bochner.engine.places import by_rows, convert, dense
 from bochner.engine.summaries import variance
 
-MOST_COLUMNS = 4096  # of a matrix of directions, and of one that is held dense
-_MANY_COLUMNS = 2  # times as many as there are waves: eigenvectors among these are cheaper
+MOST_COLUMNS = 4096  # limit for a matrix of directions, and for one that is held dense
+_MANY_COLUMNS = 2  # columns per wave, from which eigenvectors in the waves' span are cheaper
 
 Float = NDArray[np.float64]
 
@@ -53,8 +53,8 @@ def _power(exponent: float) -> Callable[[Float, Float | None], Float]:
 
 DIAGONAL = "diagonal"
 
-# From the outer product to `L` of largest singular value 1.
-# From the simplest to the one with most freedom: the order in which ties are decided.
+# From the outer product to `L` with largest singular value 1.
+# Ordered from the simplest mode to the one with most freedom, which is how ties are decided.
 MODES: dict[str, Callable[[Float, Float | None], Float]] = {
     DIAGONAL: _diagonal,
     "root": _power(0.25),
@@ -63,10 +63,10 @@ MODES: dict[str, Callable[[Float, Float | None], Float]] = {
 
 
 def metric_matrix(M: Float, mode: str | None, span: Float | None = None) -> Float:
-    """The matrix ``L`` of a mode, or its diagonal; its largest singular value is 1.
+    """Return the matrix ``L`` of a mode, or its diagonal; its largest singular value is 1.
 
-    None is the identity; so is what a function that does not change leads to. `span`, of shape
-    (d, N), has the range of `M` in that of its columns: with few of them less is computed.
+    The mode None gives the identity, as does a function that does not change. The columns of
+    `span`, of shape (d, N), span the range of `M`: with few of them less is computed.
     """
     if mode is None or not M.any():
         return np.ones(len(M))
@@ -74,12 +74,12 @@ def metric_matrix(M: Float, mode: str | None, span: Float | None = None) -> Floa
 
 
 def times(L: Float, W: Float) -> Float:
-    """``L W``, for a matrix or the diagonal of one."""
+    """Return ``L W``, for a matrix `L` or the diagonal of one."""
     return L @ W if L.ndim == 2 else L[:, None] * W
 
 
 def transformed(X: Any, L: Float) -> Any:
-    """``X L`` where `X` is, in its dtype; sparse rows stay sparse where `L` is diagonal."""
+    """Return ``X L`` where `X` is, in its dtype; sparse rows stay sparse if `L` is diagonal."""
     if sparse.issparse(X) and L.ndim == 1:
         return (X @ sparse.diags_array(L.astype(X.dtype))).tocsr()
     # by row, so that a table, which is stored by column, gives the same products
@@ -88,13 +88,13 @@ def transformed(X: Any, L: Float) -> Any:
 
 
 def as_matrix(L: Float, largest: int) -> Any:
-    """`L` as a matrix; a diagonal with more than `largest` entries as a sparse one."""
+    """Return `L` as a matrix; a sparse one for a diagonal with more than `largest` entries."""
     if L.ndim == 2:
         return L
     return np.diag(L) if len(L) <= largest else sparse.diags_array(L).tocsr()
 
 
 def scale_keeping_variance(X: Any, L: Float) -> float:
-    """What the matrix is multiplied with so that all entries together keep their variance."""
+    """Return the factor of the matrix for which all entries together keep their variance."""
     before, after = variance(X), variance(transformed(X, L))
     return (before / after) ** 0.5 if before > 0 and after > 0 else 1.0

@@ -2,7 +2,7 @@ r"""Ridge regression on Fourier features, judged on held-out rows, and its gradi
 
 .. math:: f_k(x) = \sum_m a_{mk} \cos \langle w_m, x \rangle + b_{mk} \sin \langle w_m, x \rangle
 
-From sums over blocks of rows: nothing of all rows and all features is ever held.
+It is fitted from sums over blocks of rows: no array of all rows by all features is ever held.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from bochner.linear.normal_equations import NormalEquations, Solution
 from bochner.linear.search import search_by_slope
 from bochner.targets import Target, unit_of
 
-PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
-_MOST_FUNCTIONS = 16  # gradients of more are those of as many random combinations
+PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha per row
+_MOST_FUNCTIONS = 16  # the gradients of more functions are those of 16 random combinations
 
 Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A fitted ridge regression: how it did on held-out rows, and with what.
+    """A fitted ridge regression, with its settings and its results on held-out rows.
 
-    `error` is the mean squared error, relative to that of the mean; `score` the accuracy for
-    classes, one minus the error for numbers; `losses` are the squared errors row by row.
+    `error` is the mean squared error relative to that of the mean, `score` is the accuracy for
+    classes and one minus the error for numbers, and `losses` are the squared errors row by row.
     """
 
     frequencies: Float
@@ -42,7 +42,7 @@ class Predictor:
     losses: Float
 
     def gradients(self, X: Any, *, diagonal: bool, random_state: Any, **options: Any) -> Float:
-        """The sum over rows of the outer products of the gradients; see the engine."""
+        """Return the sum over rows of the outer products of the gradients; see the engine."""
         c = self.coefficients
         if c.shape[1] > _MOST_FUNCTIONS:
             # the expectation of the sum over random combinations is the sum over all functions
@@ -63,7 +63,7 @@ class Rows:
     classes: bool
 
     def first(self, n_rows: int) -> Rows:
-        """The first so many."""
+        """Return the first `n_rows` rows."""
         return Rows(self.X[:n_rows, :], self.columns[:n_rows], self.classes)
 
     @cached_property
@@ -73,7 +73,7 @@ class Rows:
 
 
 def standard_columns(target: Target, y: NDArray[Any]) -> Float:
-    """What is fitted: one column per class, one for two classes; numbers of variance one."""
+    """Return the columns to fit: one per class, one for two classes; numbers of variance one."""
     columns = target.raw_columns(y)
     if target.classes is not None:
         return columns
@@ -88,9 +88,9 @@ def standard_columns(target: Target, y: NDArray[Any]) -> Float:
 def fit_predictor(
     W: Float, rows: Rows, held: Rows, start: float = PENALTIES[3], **options: Any
 ) -> Predictor:
-    """The ridge regression whose penalty does best on held-out rows, looked for from `start`."""
+    """Fit a ridge regression with the best penalty on held-out rows, searched from `start`."""
     equations = add_up(rows.X, rows.columns, W, **options)
-    features = engine.features(held.X, W, **options)  # of few rows
+    features = engine.features(held.X, W, **options)  # held-out rows are few
     found: dict[float, tuple[Any, float, float, Float]] = {}
 
     def judge(penalty: float) -> tuple[float, float]:
@@ -105,19 +105,19 @@ def fit_predictor(
 
 
 def refit(W: Float, X: Any, columns: Float, penalty: float, **options: Any) -> Predictor:
-    """The ridge regression with a penalty that is known, on all rows."""
+    """Fit the ridge regression with a known penalty, on all rows."""
     equations = add_up(X, columns, W, **options)
     coefficients, _ = equations.solve(penalty * equations.weight)
     return Predictor(W, _complex(coefficients), penalty, float("nan"), float("nan"), np.zeros(0))
 
 
 def add_up(X: Any, columns: Float, W: Float, **options: Any) -> NormalEquations:
-    """The sums over rows that the regression needs, wherever the rows are."""
+    """Return the sums over rows that the regression needs, wherever the rows are."""
     return NormalEquations.from_map(partial(engine.features, W=W, **options), X, columns)
 
 
 def _complex(coefficients: Any) -> NDArray[np.complex128]:
-    """Coefficients of features, cosines before sines, as those of waves of amplitude one."""
+    """Convert coefficients of features, cosines before sines, to those of waves of amplitude 1."""
     both = to_numpy(coefficients).astype(np.float64)
     N = len(both) // 2
     return np.asarray((both[:N] + 1j * both[N:]) * N**-0.5)
@@ -129,13 +129,13 @@ def _values(features: Any, solution: Solution) -> Any:
 
 
 def _error_slope(held: Rows, features: Any, solution: Solution, slopes: Solution) -> float:
-    """How fast the squared error grows where the solution changes by `slopes`."""
+    """Return how fast the squared error grows if the solution changes by `slopes`."""
     values, changes = (_values(features, each) for each in (solution, slopes))
     return float(namespace(values).mean((values - convert(held.columns, values)) * changes))
 
 
 def _judge(held: Rows, features: Any, solution: Solution) -> tuple[float, float, Float]:
-    """Relative squared error, score, and squared errors on held-out rows."""
+    """Return relative squared error, score, and squared errors on held-out rows."""
     xp, values = namespace(features), _values(features, solution)
     targets = convert(held.columns, values)
     losses = to_numpy(xp.mean((values - targets) ** 2, axis=1))

@@ -1,4 +1,4 @@
-"""RelevanceMetric: weights of the columns with which a kernel predicts rows it has not seen."""
+"""RelevanceMetric: weights of the columns with which a kernel predicts unseen rows."""
 
 from __future__ import annotations
 
@@ -26,77 +26,79 @@ from bochner.targets import TargetKind
 
 Float = NDArray[np.float64]
 
-RELEVANCE = "relevance"  # what a choice among metrics calls it
-_MOST_ROWS = 12_500  # that steps draw theirs from
-_MOST_NUMBERS = 2**26  # of the rows of a step, which are dense
+RELEVANCE = "relevance"  # its name in a choice among metrics
+_MOST_ROWS = 12_500  # rows that the steps draw theirs from
+_MOST_NUMBERS = 2**26  # entries in the rows of a step, which are dense
 _FEWEST_ROWS = 10
-_MEDIAN_ROWS = 500  # whose median distance is known to a hundredth
+_MEDIAN_ROWS = 500  # enough rows to know the median distance to one per cent
 
 
 class RelevanceMetric(SupervisedFeatureMap):
     r"""Weights of the columns, found by descent on the held-out error of a kernel.
 
-    A kernel of weighted columns, :math:`k(w \circ x, w \circ z)`, switches off a column whose
-    weight is zero and looks closely along one whose weight is large. The weights are moved down
-    the squared error that kernel ridge regression makes on rows it was not fitted to; each step
-    fits and judges other rows, and its slopes along all weights together cost about as much as the
-    error itself. (Known as automatic relevance determination.)
+    A kernel of weighted columns, :math:`k(w \circ x, w \circ z)`, ignores a column whose weight is
+    zero and resolves fine detail along one whose weight is large. The weights descend the squared
+    error that kernel ridge regression makes on rows it was not fitted to; each step fits and
+    judges different rows, and the gradient with respect to all weights costs about as much as the
+    error itself. (This is known as automatic relevance determination.)
 
     :class:`GradientMetric` asks along which columns *and directions* a function changes, which
-    takes a few regressions. This one asks which weights predict best, column by column, for the
-    very kernel that is used afterwards. On tables whose columns are things of their own the
-    difference is large: see :doc:`/metric`.
+    takes a few regressions. This class asks which weights predict best, column by column, for the
+    very kernel that is used afterwards. On tables whose columns are quantities in their own right
+    the difference is large: see :doc:`/metric`.
 
     Parameters
     ----------
     kernel : str or kernel object, default="exponential"
-        The kernel that the weights are for: a function of the Euclidean distance, or
-        ``"laplacian"``, of the sum of absolute differences. Its own `gamma` does not count: the
-        size of the weights is learned.
+        Kernel that the weights are for: a function of the Euclidean distance, or ``"laplacian"``,
+        a function of the sum of absolute differences. Its own `gamma` is ignored, since the size
+        of the weights is learned.
     n_steps : int, default=30
-        Steps of the descent.
+        Number of steps of the descent.
     n_rows : int, default=1000
-        Rows that a step fits; as many others judge it. At most half of all; in the first half of
-        the steps half as many.
+        Number of rows that a step is fitted on; as many others judge it. At most half of all rows,
+        and half as many in the first half of the steps.
     step : float, default=0.25
-        Size of a step, of the logarithms of the weights.
+        Size of a step in the logarithms of the weights.
     start : array-like of shape (n_features,), default=None
-        Weights to begin with, up to a common factor; None is one for every column.
+        Initial weights, up to a common factor; None is one for every column.
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is; ``"auto"`` takes floating numbers for regression.
+        Kind of target in `y`; ``"auto"`` treats floating-point numbers as regression.
     n_jobs : int, default=None
-        CPU threads. None: as many as BLAS may use; -1: all.
+        Number of CPU threads. None uses as many as BLAS may use, -1 all.
     random_state : int, RandomState instance or None, default=None
-        Decides which rows a step sees.
+        Controls which rows a step sees.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_features_in_,)
-        What columns are multiplied with; of constant columns 0. The rows keep their variance
-        (that of all entries), so that a `gamma` that suits them before is of the right size after.
+        Weights that the columns are multiplied by; 0 for constant columns. They are scaled so that
+        the rows keep their variance (over all entries): a `gamma` that suits the rows before the
+        transformation is of the right size after it.
     gamma_ : float
-        For rows that have been transformed: of the kernel that did best.
+        `gamma` of the kernel that did best, for transformed rows.
     penalty_ : float
-        Of that regression, for each row it was fitted to.
+        Penalty of that regression per row it was fitted to.
     importances_ : ndarray of shape (n_features_in_,)
-        Squared weights, which sum to 1. In units of the columns: standardise them before to
-        compare.
+        Squared weights, normalised to sum to 1. They depend on the units of the columns:
+        standardise them first to compare.
     history_ : list of float
-        Squared errors of all steps, each on rows of its own, relative to that of the mean.
+        Squared error of each step, on its own held-out rows, relative to that of the mean.
     n_features_in_ : int
         Number of columns seen in `fit`.
 
     See Also
     --------
-    GradientMetric : directions as well as columns, and whether any of it helps.
+    GradientMetric : Directions as well as columns, and whether any of it helps.
 
     Notes
     -----
     The weights are used whether or not they help; :class:`KernelClassifier` and
-    :class:`KernelRegressor` try them on held-out rows beside other metrics. Columns should be of
-    comparable size: standardise them before. Steps draw their rows from at most 12500.
+    :class:`KernelRegressor` compare them with other metrics on held-out rows. Columns should be of
+    comparable size: standardise them first. Steps draw their rows from at most 12500 rows.
 
-    No bound that assumes a fixed kernel holds for one whose weights were learned on the same rows.
+    No bound that assumes a fixed kernel holds for a kernel whose weights were learned on the same
+    rows.
 
     References
     ----------
@@ -158,10 +160,10 @@ class RelevanceMetric(SupervisedFeatureMap):
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         y : array-like of shape (n,) or (n, k)
-            Classes or numbers; several columns of numbers are learned from together.
+            Classes or numbers; several columns of numbers are used together.
         sample_weight : array-like of shape (n,), optional
             How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
-            0 is no row; part of a whole number is the chance of one more.
+            0 is no row; a fractional part is the probability of one more copy.
 
         Returns
         -------
@@ -210,7 +212,7 @@ class RelevanceMetric(SupervisedFeatureMap):
         )
 
     def _start(self, X: Any, kernel: Any, state: RandomState) -> Float:
-        """Weights to begin with, of a size that suits the kernel; of constant columns 0."""
+        """Return initial weights of a size that suits the kernel, 0 for constant columns."""
         d = X.shape[1]
         start = np.ones(d) if self.start is None else np.asarray(self.start, np.float64)
         if start.shape != (d,) or not (np.isfinite(start).all() and (start > 0).all()):
@@ -224,7 +226,7 @@ class RelevanceMetric(SupervisedFeatureMap):
 
     @property
     def mode_(self) -> str:
-        """What a choice among metrics calls this one."""
+        """Name of this metric in a choice among metrics."""
         return RELEVANCE
 
     @property
@@ -234,7 +236,7 @@ class RelevanceMetric(SupervisedFeatureMap):
 
     @property
     def matrix_(self) -> Any:
-        """The matrix that rows are multiplied with, see :class:`GradientMetric`."""
+        """Matrix that rows are multiplied by, see :class:`GradientMetric`."""
         return as_matrix(self.weights_, MOST_COLUMNS)
 
     def _features(self, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Learning a metric in rounds: fit, look at the gradients, turn and weigh, fit again."""
+"""Learning a metric in rounds: fit, take the gradients, rotate and weight, fit again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from bochner.metric.predictor import Predictor, Rows, fit_predictor, refit
 
 BANDWIDTHS = (0.15, 0.3, 0.6, 1.2, 2.4, 4.8)  # multiples of the median distance
 _FIRST_BANDWIDTH, _FIRST_PENALTY = 1.2, 1e-5  # where the search begins
-_FAR_BEHIND = (2.0, 1.25)  # of a mode's error to the best one's, in the first and later rounds
-_FAST = 0.9  # of the error of the round before
-_PATIENCE = 2  # rounds in a row that are no better: a mode ends
+_FAR_BEHIND = (2.0, 1.25)  # most ratio of a mode's error to the best, in first and later rounds
+_FAST = 0.9  # of the error of the previous round
+_PATIENCE = 2  # rounds in a row without improvement after which a mode ends
 
 Float = NDArray[np.float64]
 Step = tuple[float, float]  # bandwidth and penalty of a round
@@ -31,10 +31,10 @@ Step = tuple[float, float]  # bandwidth and penalty of a round
 
 @dataclass(frozen=True)
 class Round:
-    """A predictor on rows transformed by a matrix, and the metric that its gradients make.
+    """A predictor fitted on rows that a matrix has transformed, with its settings.
 
     `number` 0 is the round without a metric, of mode None. `bandwidth` is a multiple of the
-    median distance between transformed rows, `gamma` the number that belongs to it.
+    median distance between transformed rows, and `gamma` is the corresponding number.
     """
 
     mode: str | None
@@ -46,7 +46,7 @@ class Round:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What happened, as plain values."""
+        """Summary of the round, as plain values."""
         found = self.predictor
         return {
             "mode": self.mode,
@@ -59,20 +59,20 @@ class Round:
 
 
 class Rounds:
-    """The rounds of all modes, on some rows to fit on and others to judge by.
+    """The rounds of all modes, fitted on some rows and judged by others.
 
     Parameters
     ----------
     rows, held : Rows
-        To fit on, and to judge by.
+        Rows to fit on, and rows to judge by.
     directions : array of shape (d, N)
         Frequencies of the Gaussian kernel of length scale 1.
     sample : array or sparse matrix
-        A few of the rows, on the host: the median distance is theirs.
+        A few of the rows, on the host, from which the median distance is taken.
     seed : int
-        Of the combinations of many functions.
+        Seed of the random combinations of many functions.
     **options
-        Of the engine.
+        Options of the engine.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class Rounds:
         return self._round(None, 0, np.ones(len(self.directions)), None)
 
     def play(self, modes: Sequence[str], n_rounds: int) -> dict[str, list[Round]]:
-        """The rounds of all modes, each after the first one, as long as they promise something.
+        """Play the rounds of all modes, each starting after the common first round.
 
         A mode ends when its held-out error has not fallen for some rounds, or when it is far
-        above that of another mode. After `n_rounds` only those go on whose error still falls fast,
-        for as many rounds again.
+        above that of another mode. After `n_rounds`, only modes whose error still falls fast go
+        on, for up to as many rounds again.
         """
         chains = {mode: [self.first] for mode in modes}
         playing = list(modes)
@@ -112,7 +112,7 @@ class Rounds:
 
     @property
     def _n_threads(self) -> int | None:
-        """For modes side by side; a device, or a cluster, does one after the other."""
+        """Threads for modes side by side; on a device or a cluster one mode follows another."""
         given: int | None = self.options.get("n_threads")
         return given if is_host(self.rows.X) else 1
 
@@ -124,9 +124,9 @@ class Rounds:
         columns: Float,
         first: Predictor | None = None,
     ) -> Float:
-        """The matrix that rounds of a mode lead to, with other rows and the settings found.
+        """Return the matrix that the rounds of a mode lead to on other rows, with known settings.
 
-        `first` is the predictor of the first of them, which modes have in common.
+        `first` is the predictor of the first round, which the modes have in common.
         """
         matrix = np.ones(len(self.directions))
         for number, step in enumerate(steps):
@@ -136,7 +136,7 @@ class Rounds:
         return matrix
 
     def predictor(self, matrix: Float, step: Step, X: Any, columns: Float) -> Predictor:
-        """Fitted on rows that the matrix transforms, without a search."""
+        """Fit a predictor on rows that the matrix transforms, without a search."""
         bandwidth, penalty = step
         W = times(matrix, self.directions) / (self.distance(matrix) * bandwidth)
         return refit(W, X, columns, penalty, **self.options)
@@ -146,13 +146,13 @@ class Rounds:
         return metric_matrix(outer_product, mode, predictor.frequencies)
 
     def outer_product(self, predictor: Predictor, X: Any, mode: str | None) -> Float:
-        """What the gradients of a predictor have in common: a matrix, or its diagonal."""
+        """Return the sum of outer products of a predictor's gradients, or its diagonal."""
         diagonal = mode == DIAGONAL
         state = RandomState(self.seed)
         return predictor.gradients(X, diagonal=diagonal, random_state=state, **self.options)
 
     def distance(self, matrix: Float) -> float:
-        """The median distance between rows that the matrix has transformed."""
+        """Return the median distance between rows that the matrix has transformed."""
         state = RandomState(self.seed)
         return median_distance(transformed(self.sample, matrix), "euclidean", state) or 1.0
 
@@ -168,7 +168,7 @@ class Rounds:
             return fit_predictor(W, rows, self.held, penalty, **self.options)
 
         def judge(bandwidth: float) -> float:
-            # half of the frequencies and rows tell bandwidths apart, in an eighth of the time
+            # half of the frequencies and rows suffice to compare bandwidths, in 1/8 of the time
             found[bandwidth] = fit(few, bandwidth, -(-turned.shape[1] // 2), _FIRST_PENALTY)
             return -found[bandwidth].error
 
@@ -178,7 +178,7 @@ class Rounds:
 
 
 def gamma_of(length: float) -> float:
-    """The number of the Gaussian kernel of a length scale."""
+    """Return the gamma of the Gaussian kernel of a length scale."""
     return 0.5 / length**2
 
 
@@ -193,7 +193,7 @@ def _falls_fast(chain: Sequence[Round]) -> bool:
 
 
 def best_rounds(rounds: Sequence[Round]) -> dict[str | None, Round]:
-    """The round of the smallest held-out error of each mode."""
+    """Return the round of the smallest held-out error for each mode."""
     best: dict[str | None, Round] = {}
     for one in rounds:
         if one.mode not in best or one.predictor.error < best[one.mode].predictor.error:
@@ -202,11 +202,11 @@ def best_rounds(rounds: Sequence[Round]) -> dict[str | None, Round]:
 
 
 def choose_round(rounds: Sequence[Round], held: Rows) -> Round:
-    """The round to use: the simplest mode that is as good as the best on held-out rows.
+    """Choose the round to use: the simplest mode that is as good as the best on held-out rows.
 
-    The best round of a mode is the one of the smallest error. It is as good as the best of all
-    within half a standard error: of the accuracy for classes, and of the difference of the
-    squared errors, row by row, for numbers.
+    The best round of a mode is the one with the smallest error. It counts as good as the best of
+    all if it is within half a standard error: of the accuracy for classes, and of the row-by-row
+    difference of the squared errors for numbers.
     """
     best = best_rounds(rounds)
     top = max(best.values(), key=lambda one: one.predictor.score)

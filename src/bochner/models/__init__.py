@@ -1,1 +1,1 @@
-"""Whole models: columns made numbers, a feature map, and a linear model on top."""
+"""Whole models: preparation of columns, a feature map, and a linear model on top."""

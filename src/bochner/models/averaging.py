@@ -1,7 +1,8 @@
-"""Two kernel models averaged: their maps side by side, and one linear model on both.
+"""The average of two kernel models: their maps side by side, and one linear model on both.
 
-Where different kernels err on different rows their average errs less. It is a linear model on the
-columns of both maps with half of each one's coefficients, so that it is a plain pipeline as well.
+Where different kernels err on different rows, their average errs less. The average is a linear
+model on the columns of both maps with half of each model's coefficients, and so it is a plain
+pipeline as well.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from bochner.engine.rowwise import map_rows
 
 
 class JoinedMaps(FeatureMap):
-    """The columns of several pipelines that end in a map, side by side.
+    """Concatenate the columns of several pipelines that end in a map.
 
     Parameters
     ----------
     pipelines : sequence of Pipeline
-        Each of its own steps and a map.
+        The pipelines, each of its own steps followed by a map.
     n_jobs : int, default=None
-        Of the checks alone: the maps have their own.
+        Number of threads of the checks alone: the maps have their own parameter.
 
     Attributes
     ----------
     pipelines_ : list of Pipeline
-        Fitted copies.
+        Fitted copies of the pipelines.
 
     Examples
     --------
@@ -62,7 +63,7 @@ class JoinedMaps(FeatureMap):
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         y : array-like of shape (n,), optional
-            What steps learn from.
+            Targets that the steps learn from.
 
         Returns
         -------
@@ -74,7 +75,7 @@ class JoinedMaps(FeatureMap):
 
     @classmethod
     def of_fitted(cls, pipelines: Sequence[Pipeline]) -> Self:
-        """Of pipelines that are fitted already."""
+        """Join pipelines that are fitted already."""
         joined = cls([clone(one) for one in pipelines])
         joined.n_features_in_ = pipelines[0].n_features_in_
         joined.pipelines_ = list(pipelines)
@@ -85,14 +86,14 @@ class JoinedMaps(FeatureMap):
         return map_rows(_joined, X, self._n_features_out, shared=shared)
 
     def linear(self, X: Any, coefficients: Any) -> Any:
-        """``transform(X) @ coefficients``, without the columns where a map can do without them.
+        """Return ``transform(X) @ coefficients``, without computing the columns where possible.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         coefficients : array of shape (n_features_out, k)
-            One row for each column, one column for each output.
+            Coefficients, with one row per column of the maps and one column per output.
 
         Returns
         -------
@@ -120,7 +121,7 @@ def _joined(X: Any, pipelines: Sequence[Pipeline]) -> Any:
 
 
 def _added_up(X: Any, members: Sequence[tuple[Pipeline, Any]]) -> Any:
-    """The sum over pipelines of their columns times their coefficients."""
+    """Return the sum over pipelines of their columns times their coefficients."""
     return sum(_linear(pipeline, X, coefficients) for pipeline, coefficients in members)
 
 
@@ -134,7 +135,7 @@ def _linear(pipeline: Pipeline, X: Any, coefficients: Any) -> Any:
 
 
 def average(models: Sequence[Pipeline]) -> Pipeline:
-    """A pipeline whose decisions are the mean of those of fitted ones, each with a linear head.
+    """Return a pipeline whose decisions are the mean over fitted pipelines with linear heads.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def average(models: Sequence[Pipeline]) -> Pipeline:
 
 
 def averaged(model: Pipeline) -> list[list[tuple[str, Any]]]:
-    """The steps, but for the head, of each of the models that one is the average of."""
+    """Return the steps, without the head, of each of the models that a model averages."""
     steps = model.steps[:-1]
     feature_map = steps[-1][1]
     if not isinstance(feature_map, JoinedMaps):

@@ -1,12 +1,13 @@
-r"""Probabilities of classes out of the scores of a linear model.
+r"""Class probabilities from the scores of a linear model.
 
 Support vector machines and ridge classifiers give scores, not probabilities. A logistic
-regression of the labels on the scores of rows that took no part in training turns one into the
-other,
+regression of the labels on the scores of rows that took no part in training turns scores into
+probabilities,
 
 .. math:: P(y = c \mid s) \propto \exp(a_c \cdot s + b_c)
 
-(for two classes Platt's sigmoid). They are estimates, as good as those rows are many.
+(for two classes, Platt's sigmoid). They are estimates, and the more such rows there are, the
+better they are.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ Floats = NDArray[np.float64]
 
 
 def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
-    """The ``"coef"`` and ``"intercept"`` that turn scores into probabilities, as lists.
+    """Fit the ``"coef"`` and ``"intercept"`` that turn scores into probabilities, as lists.
 
-    `scores` and `y` are of rows that the model was not trained with. None where one of the
-    `classes` is missing among them.
+    `scores` and `y` belong to rows that the model was not trained with. The result is None if one
+    of the `classes` does not occur among them.
 
     >>> scores, y = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 0, 1, 1])
     >>> calibration = fit_calibration(scores, y, [0, 1])
@@ -44,7 +45,7 @@ def fit_calibration(scores: Any, y: Any, classes: Any) -> dict[str, Any] | None:
 
 
 def probabilities(scores: Any, calibration: Mapping[str, Any]) -> Floats:
-    """Probabilities of the classes, of shape (n, n_classes), with :func:`fit_calibration`'s."""
+    """Return class probabilities of shape (n, n_classes), given a :func:`fit_calibration`."""
     coef = np.asarray(calibration["coef"], np.float64)
     logits = as_columns(scores) @ coef.T + np.asarray(calibration["intercept"], np.float64)
     if logits.shape[1] == 1:
@@ -53,10 +54,11 @@ def probabilities(scores: Any, calibration: Mapping[str, Any]) -> Floats:
 
 
 def fit_slope(scores: Any, index: NDArray[np.intp]) -> float:
-    r"""The slope `a` of :math:`P(y = c \mid s) \propto \exp(a s_c)` that suits held-out rows best.
+    r"""Fit the slope `a` of :math:`P(y = c \mid s) \propto \exp(a s_c)` on held-out rows.
 
-    Unlike :func:`fit_calibration` it never changes which class is the most probable one. `scores`
-    are of rows that the model was not trained with, `index` the positions of their classes.
+    Unlike :func:`fit_calibration`, it never changes which class is the most probable one. `scores`
+    belong to rows that the model was not trained with; `index` holds the positions of their
+    classes.
 
     >>> scores = np.array([-2.0, -1.0, 1.0, 2.0, 1.5])
     >>> round(fit_slope(scores, np.array([0, 0, 1, 1, 0])), 2)
@@ -73,7 +75,7 @@ def fit_slope(scores: Any, index: NDArray[np.intp]) -> float:
 
 
 def sloped_probabilities(scores: Any, slope: float) -> Floats:
-    """Probabilities of the classes with the slope of :func:`fit_slope`."""
+    """Return class probabilities with the slope of :func:`fit_slope`."""
     return softmax(slope * _two_columns(scores), axis=1)
 
 
@@ -83,6 +85,6 @@ def _two_columns(scores: Any) -> Floats:
 
 
 def as_columns(scores: Any) -> Floats:
-    """Scores as float64 of shape (n, k), also those of two classes, which have shape (n,)."""
+    """Return scores as float64 of shape (n, k), also for two classes, whose shape is (n,)."""
     scores = np.asarray(scores, np.float64)
     return scores[:, None] if scores.ndim == 1 else scores

@@ -1,7 +1,7 @@
-"""What is known of a kernel model: bounds from rows that were held out, for all settings at once.
+"""Certificates of a kernel model: bounds from held-out rows that hold for all settings at once.
 
-With several splits each gives a bound for the model that was fitted without its held-out rows, and
-the mean of the bounds is one for the mean over these models.
+With several splits, each gives a bound for the model that was fitted without its held-out rows,
+and the mean of the bounds is a bound for the mean over these models.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bochner.guarantees.predictor import clopper_pearson
 from bochner.models.settings import Tried
 
 DELTA = 0.05
-_SHARE = 0.9  # of the rows, whose largest error the certificate is about
+_SHARE = 0.9  # share of the rows whose largest error the certificate is about
 
 
 def certify_error_rate(best: Tried, parts: Sequence[slice], n_settings: int) -> Guarantee:
-    """A bound on the error rate; `parts` are the held-out rows of each split."""
+    """Return a bound on the error rate; `parts` are the held-out rows of each split."""
     assert best.wrong is not None
     delta = DELTA / (n_settings * len(parts))
     bounds = [clopper_pearson(int(best.wrong[part].sum()), _size(part), delta) for part in parts]
@@ -41,7 +41,7 @@ def certify_error_rate(best: Tried, parts: Sequence[slice], n_settings: int) -> 
 def certify_large_errors(
     best: Tried, parts: Sequence[slice], n_settings: int, spread: float
 ) -> Guarantee:
-    """A bound on the share of rows with an error larger than that of nine in ten held-out ones.
+    """Return a bound on the share of rows whose error exceeds that of nine in ten held-out rows.
 
     `spread` is the unit of the errors.
     """
@@ -55,7 +55,7 @@ def certify_large_errors(
         known = beyond < len(losses) - 1
         shares.append(betainccinv(beyond + 1, len(losses) - beyond, delta) if known else 1.0)
         limits.append(float(losses[rank]))
-    limit = max(limits)  # beyond which there is less than beyond any of them
+    limit = max(limits)  # the share beyond it is no larger than beyond any of them
     return Guarantee(
         "share of rows with a larger error",
         float(np.average(shares, weights=[_size(part) for part in parts])),

@@ -1,4 +1,4 @@
-"""KernelClassifier: the best kernel model for classes, in one line."""
+"""KernelClassifier: the best kernel model for classification, in one line."""
 
 from __future__ import annotations
 
@@ -27,81 +27,88 @@ from bochner.weights import rows_with_weight
 
 
 class KernelClassifier(ClassifierMixin, KernelModel):
-    r"""The best kernel model for the classes of your data, everything chosen on held-out rows.
+    r"""The best kernel model for a classification task, with every choice made on held-out rows.
 
-    A pipeline of four steps: columns are scaled (:class:`~bochner.models.scaling.ColumnScaler`),
-    turned or weighed by a learned metric (:class:`~bochner.GradientMetric`,
-    :class:`~bochner.RelevanceMetric`), mapped to features of a kernel, and separated by least
-    squares on one column of -1 and 1 per class. A fifth of the rows, at most 4000, is held out; of
-    at most 1000 rows each fifth in turn, of up to 2500 some of the fifths. What is open is chosen
-    on these rows from coarse to fine: first the scaling, then whether the metric helps, then the
-    kernel and its bandwidth, each with the best penalty, and the best also with weights of the
-    columns that were learned for them; the best few of all on more and more rows. Choices are made
-    by the logistic loss of the margins; of those within half a standard error of the best the
-    simplest is taken, and at last one that is right more often by one and a half standard errors.
-    Where all rows are landmarks the model may be the mean of two with different kernels or
-    metrics, if that is better. It is then trained on all rows.
+    The model is a pipeline of four steps: columns are scaled
+    (:class:`~bochner.models.scaling.ColumnScaler`), rotated or weighted by a learned metric
+    (:class:`~bochner.GradientMetric`, :class:`~bochner.RelevanceMetric`), mapped to features of a
+    kernel, and separated by least squares on one column of -1 and 1 per class. A fifth of the
+    rows, at most 4000, is held out; with at most 1000 rows each fifth is held out in turn, with up
+    to 2500 rows some of the fifths. Everything left open is chosen on these rows, from coarse to
+    fine: first the scaling, then whether the metric helps, then the kernel and its bandwidth, each
+    with its best penalty, and the best kernels also with column weights learned for them. The best
+    few candidates are then compared on increasing numbers of rows. Choices are made by the
+    logistic loss of the margins: the simplest setting within half a standard error of the best is
+    taken, unless in the end another one is right more often by one and a half standard errors.
+    Where all rows are landmarks, the model may be the mean of two models with different kernels or
+    metrics, if that is better. Finally, the model is trained on all rows.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of features. ``"auto"`` takes all rows as landmarks of the kernel where there are at
-        most 12500: the model is then the exact kernel method. Of more rows it makes 2048 features.
+        Number of features. With ``"auto"``, all rows are landmarks of the kernel if there are at
+        most 12500, so that the model is the exact kernel method; with more rows, 2048 features
+        are used.
     features : str or estimator, default="auto"
-        The map: ``"auto"``, the name of one (``"FourierFeatures"``, ``"NystroemFeatures"``,
-        ``"MercerFeatures"``, ...), or an unfitted map of your own.
+        The feature map: ``"auto"``, the name of a map (``"FourierFeatures"``,
+        ``"NystroemFeatures"``, ``"MercerFeatures"``, ...), or an unfitted map of your own.
     kernel : str or kernel object, default="auto"
-        ``"auto"`` chooses among the Gaussian, the Matern kernel of smoothness 3/2, the exponential
-        and the Laplacian kernel; or one of these by its name in `chosen_`, or a name or kernel of
-        :mod:`bochner.kernels`.
+        The kernel. ``"auto"`` chooses among the Gaussian kernel, the Matern kernel of smoothness
+        3/2, the exponential kernel and the Laplacian kernel. Alternatively, one of these by its
+        name in `chosen_`, or a name or kernel of :mod:`bochner.kernels`.
     metric : {"auto", "diagonal", "root", "full", "relevance"} or None, default="auto"
-        A mode of :class:`~bochner.GradientMetric`, or ``"relevance"``: a
-        :class:`~bochner.RelevanceMetric` for the kernel itself. ``"auto"`` leaves it out where
-        it does not help.
+        The metric: a mode of :class:`~bochner.GradientMetric`, or ``"relevance"`` for a
+        :class:`~bochner.RelevanceMetric` learned for the kernel itself. ``"auto"`` leaves the
+        metric out where it does not help.
     scaling : {"auto", "standard", "none", "robust", "quantile"}, default="auto"
-        How columns are scaled.
+        How the columns are scaled.
     penalty : float or "auto", default="auto"
-        Of the linear model, for each row: ``alpha / n``.
+        Penalty of the linear model per row, ``alpha / n``.
     loss : {"auto", "squared_error", "squared_hinge"}, default="auto"
-        Of the linear model. The squared hinge loss takes several times as long, and is for many
-        rows: ``"auto"`` tries it on more than 12500, unless margins are short for so many of them
-        that it would take far longer, and takes it where fewer held-out rows are misclassified;
-        where only a part of the rows is searched, unless clearly more are.
+        Loss of the linear model. The squared hinge loss takes several times as long and is meant
+        for many rows: ``"auto"`` tries it with more than 12500 rows, unless margins are short for
+        so many of them that it would take far longer. It is then chosen if it misclassifies fewer
+        held-out rows; where only a part of the rows is searched, unless it misclassifies clearly
+        more.
     validation_fraction : float, default=0.2
-        Share of the rows that choices are made on; of few rows that of each split.
+        Fraction of the rows held out to make choices; with few rows, the fraction held out in
+        each split.
     time_budget : float or None, default=None
-        Seconds that the fit should take: the search ends early. What has been begun is finished.
+        Number of seconds that the fit should take. The search ends early to meet it; steps that
+        have begun are finished.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
     n_jobs : int, default=None
-        CPU threads of `fit` and of predictions. None: as many as BLAS may use; -1: all.
+        Number of CPU threads used in `fit` and in predictions. None means as many as BLAS may
+        use; -1 means all.
     random_state : int, RandomState instance or None, default=None
-        Decides which rows are held out, and the maps.
+        Controls which rows are held out, and the randomness of the maps.
     verbose : int, default=0
-        Whether to print everything that is tried.
+        Whether to print every setting that is tried.
 
     Attributes
     ----------
     pipeline_ : Pipeline
-        The model: steps ``prepare`` (where rows need it), ``scaling``, ``metric`` (where it
-        helps), ``map`` and ``head``. For the mean of two models, ``map`` holds scaling, metric and
-        map of both.
+        The fitted model, with the steps ``prepare`` (where the rows need it), ``scaling``,
+        ``metric`` (where it helps), ``map`` and ``head``. For the mean of two models, ``map``
+        holds the scaling, metric and map of both.
     preparation_ : transformer or None
-        What makes numbers of the rows; None where they are numbers without gaps.
+        The transformer that converts the rows to numbers; None if they are numbers without
+        missing values.
     search_results_ : list of dict
-        Everything that was tried: the setting, its score on held-out rows, the seconds.
+        Every setting that was tried, with its score on the held-out rows and the time in seconds.
     chosen_ : dict
-        The one of them that was chosen; under ``"averaged_with"`` the setting of the second model,
-        or None.
+        The entry of `search_results_` that was chosen; its key ``"averaged_with"`` holds the
+        setting of the second model, or None.
     importances_ : ndarray of shape (n_columns,) or None
         How much the function learned with the metric changes along each scaled column, or the
-        squared weights of the columns where these were chosen; they sum to 1. None where no
-        metric was looked for.
+        squared column weights if those were chosen; they sum to 1. None if no metric was looked
+        for.
     columns_ : list of str or None
-        Names of these columns, where they were prepared; None where they are those of the rows.
+        Names of these columns if the rows were prepared; None if they are the columns of the rows.
     certificate_ : Guarantee
-        A bound on the error rate of the same setting trained without the held-out rows; of few
-        rows on the mean over several such models.
+        A bound on the error rate of the same setting trained without the held-out rows; with few
+        rows, a bound on the mean error rate of several such models.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -109,14 +116,16 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     Notes
     -----
-    Of more than 20000 rows a sample of as many chooses, and all train; features are made a block
-    at a time, so that memory does not grow with the rows. Rows may be NumPy arrays, tables, memory
-    maps, sparse matrices, arrays on a device, or dask arrays.
+    With more than 20000 rows, settings are chosen on a sample of that size and the model is
+    trained on all rows; features are computed a block at a time, so that memory does not grow with
+    the number of rows. Rows may be NumPy arrays, tables, memory maps, sparse matrices, arrays on a
+    device, or dask arrays.
 
-    Tables may hold categories, text of few values, dates, and gaps, and NumPy arrays may hold NaN:
-    categories become columns of zeros and ones, dates days, and gaps the median with a column that
-    says where they were. Columns that do not vary, and text in which most rows have a value of
-    their own, are left out. A model fitted to rows without gaps takes none in predictions.
+    Tables may hold categories, text with few distinct values, dates and missing values, and NumPy
+    arrays may hold NaN. Categories become columns of zeros and ones, dates become days, and
+    missing values are replaced by the median, with an added column that says where they were.
+    Columns that do not vary, and text in which most rows have a value of their own, are left out.
+    A model fitted to rows without missing values does not accept them in predictions.
 
     Examples
     --------
@@ -172,7 +181,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose a model and train it.
+        """Choose a model on held-out rows and train it on all rows.
 
         Parameters
         ----------
@@ -181,8 +190,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         y : array-like of shape (n,)
             Classes.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows; those of weight 0 are left out altogether. The metric does not
-            look at the weights.
+            Weights of the rows; rows of weight 0 are left out altogether. The metric does not
+            use the weights.
 
         Returns
         -------
@@ -202,7 +211,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return self._fit(X, y, self._weights(y, sample_weight))
 
     def decision_function(self, X: Any) -> Any:
-        """Values of the linear model, where `X` is.
+        """Compute the values of the linear model, on the device of `X`.
 
         Parameters
         ----------
@@ -216,7 +225,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return self._values(X, "decision_function")
 
     def predict(self, X: Any) -> Any:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -230,7 +239,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return self._values(X, "predict")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, calibrated on the held-out rows.
+        """Predict probabilities of the classes, calibrated on the held-out rows.
 
         Parameters
         ----------

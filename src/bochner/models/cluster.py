@@ -1,4 +1,4 @@
-"""A running dask cluster that takes the work of passes over files."""
+"""A running dask cluster that does the work of passes over files."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _CONNECT_SECONDS = 10
 
 
 class ClusterError(ValueError):
-    """A cluster that is not there, or no longer, in one line for the user."""
+    """Error for a cluster that cannot be reached, or no longer, in one line for the user."""
 
 
 class Cluster:
-    """The client of a scheduler; made by :func:`connected`."""
+    """The client of a scheduler, created by :func:`connected`."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client, self._address = client, address
 
     def compute(self, delayed: Any) -> Any:
-        """The result of delayed work; errors of the work itself are those of its functions."""
+        """Return the result of delayed work; errors that its functions raise are passed on."""
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
@@ -41,7 +41,7 @@ class Cluster:
 
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
-    """The cluster of a scheduler, such as ``tcp://host:8786``.
+    """Connect to the cluster of a scheduler, such as ``tcp://host:8786``.
 
     Workers must see the same files under the same paths, and have this package installed.
     """

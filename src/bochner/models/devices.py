@@ -1,6 +1,6 @@
-"""Pipelines on a device: rows are prepared on the host, sent there, and all else is done there.
+"""Pipelines on a device: rows are prepared on the host, and all other steps run on the device.
 
-What a fit leaves is on the host, whatever the device was: models can be saved, and used anywhere.
+Fitted attributes are on the host, whatever the device was: models can be saved, and used anywhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bochner.models.pipelines import fit_model
 
 
 def check_device_steps(pipeline: Pipeline, device: Any) -> None:
-    """A ValueError where a step after the preparation takes no rows on a device."""
+    """Raise a ValueError if a step after the preparation does not accept rows on a device."""
     if is_numpy_device(device):
         return
     able = CheckedRows, LinearHead, FoldedMap, FunctionTransformer
@@ -43,9 +43,9 @@ def fit_pipeline(
     device: Any = "cpu",
     refit: Callable[[Any, Any], Any] | None = None,
 ) -> Pipeline:
-    """A pipeline fitted, all but its first step, the preparation, on a device.
+    """Fit a pipeline on a device, except for its first step, the preparation.
 
-    For `refit` see :func:`bochner.models.pipelines.fit_model`.
+    For `refit`, see :func:`bochner.models.pipelines.fit_model`.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def fit_pipeline(
 
 
 class BatchPredictor:
-    """A fitted pipeline that predicts a few thousand rows at a time, where a device is.
+    """A fitted pipeline that predicts a few thousand rows at a time, on the given device.
 
-    All of the features, which nobody asked for, would be in memory otherwise.
+    Otherwise all of the features would be in memory at once.
 
     Examples
     --------
@@ -92,11 +92,11 @@ class BatchPredictor:
         self._folded = folded
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions, on the host."""
+        """Return predictions, on the host."""
         return self._apply("predict", X)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """What a classifier decides by, on the host."""
+        """Return the decision values of a classifier, on the host."""
         return self._apply("decision_function", X)
 
     def _apply(self, method: str, X: Any) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Kernels with the features that suit them: what a kernel model may be made of."""
+"""Families of feature maps: the kernels, with features that suit them, to choose from."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _ROUGH = (0.7, 3.0)  # a rough kernel with another penalty is nearly one of anot
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of feature map whose bandwidth is open.
+    """A kind of feature map whose bandwidth is to be chosen.
 
     Attributes
     ----------
     kernel, features : str
-        What it is called.
+        Names of the kernel and of the features.
     make : callable
-        From the number of columns, the length scale (None where there is no bandwidth), a seed
-        and the task to an unfitted map.
+        Makes an unfitted map from the number of columns, the length scale (None if there is no
+        bandwidth), a seed and the task.
     bandwidths : tuple of float
-        Multiples of the median distance between rows, from the narrowest to the widest; empty
-        where the map has a bandwidth of its own.
+        Multiples of the median distance between rows, from the narrowest to the widest; empty if
+        the map has a bandwidth of its own.
     kernel_at : callable or None
-        From the length scale to the kernel, where the exact kernel method may take the place of
+        Makes the kernel from the length scale, if the exact kernel method may take the place of
         the map.
     distance : str
-        What bandwidths are multiples of the median of.
+        Name of the distance whose median is the unit of the bandwidths.
     has_landmarks : bool
-        Whether they may be chosen by any rule.
+        Whether the map has landmarks, which may be chosen by any rule.
     """
 
     kernel: str
@@ -51,17 +51,17 @@ class Family:
 
     @property
     def by_columns(self) -> bool:
-        """Whether the kernel looks at columns one by one: turned directions are none."""
+        """Whether the kernel treats columns one by one, so that rotated directions do not suit."""
         return self.distance != "euclidean"
 
     @property
     def name(self) -> str:
-        """Kernel and features."""
+        """The names of kernel and features."""
         return f"{self.kernel} {self.features}".strip()
 
     @property
     def unit_kernel(self) -> Any:
-        """The kernel of unit length, for weights of columns; None where these have no slopes."""
+        """The kernel of unit length, for column weights; None if they have no slopes with it."""
         if self.kernel_at is None or not self.bandwidths:
             return None
         kernel = self.kernel_at(1.0)
@@ -69,7 +69,7 @@ class Family:
         return kernel if form is not None and form.is_of_one_distance else None
 
     def make_exact(self, length: float | None) -> Any:
-        """The unfitted map of the exact kernel method: the kernel at all rows."""
+        """Return the unfitted map of the exact kernel method: the kernel at all rows."""
         assert self.kernel_at is not None
         return NystroemFeatures(kernel=self.kernel_at(length), landmarks="all", orthogonal=False)
 
@@ -101,14 +101,14 @@ def _of_kernel(kernel: SpectralKernel, name: str, features: Any, exact: bool = F
 
 
 def choose_families(features: Any = "auto", kernel: Any = "auto") -> list[Family]:
-    """The families to choose from, the simplest first.
+    """Return the families to choose from, the simplest first.
 
     Parameters
     ----------
     features : str or estimator
         ``"auto"``, a name of :data:`bochner.models.methods.METHODS`, or an unfitted map.
     kernel : str or kernel object
-        ``"auto"``, one of the names that it chooses from, a name of
+        ``"auto"``, one of the names that ``"auto"`` chooses from, a name of
         :data:`bochner.kernels.KERNELS`, or a kernel.
 
     Examples
@@ -160,7 +160,7 @@ def _given(feature_map: Any) -> Family:
 
 
 def _gamma(feature_map: Any, length: float) -> float:
-    """What `gamma` of a map must be for a length scale: kernels differ in what it means."""
+    """Return the `gamma` of a map for a length scale: its meaning differs between kernels."""
     kernel: Any = kernel_object(feature_map.get_params(deep=False).get("kernel", "gaussian"))
     return float(kernel.gamma_for_distance(length))
 

@@ -1,9 +1,9 @@
-"""Models on file: one zip archive written by skops, read without ever running what is in it.
+"""Model files: one zip archive written by skops, read without running anything in it.
 
-A model file is what :func:`skops.io.dumps` makes of ``{"format", "details", "pipeline"}``, where
-`format` is a number and `details` a JSON text. The comment of the archive is a checksum of
-the rest, so that a damaged file is known as such; against somebody who means harm the list of
-trusted types stands, see :mod:`bochner.models.trust`. There is no pickle anywhere.
+A model file is the result of :func:`skops.io.dumps` for ``{"format", "details", "pipeline"}``,
+where `format` is a number and `details` a JSON text. The comment of the archive is a checksum of
+the rest, so that a damaged file is recognised; the protection against malicious files is the list
+of trusted types, see :mod:`bochner.models.trust`. Pickle is not used anywhere.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ from bochner.models.schema import Schema
 from bochner.models.trust import check_contents, foreign_types, trusted_types
 from bochner.records.files import WriteError, writing_whole
 
-FORMAT = 2  # 1: heads of scikit-learn, and maps under other names
+FORMAT = 2  # format 1 had scikit-learn's heads, and maps under other names
 
 _ARRAY_LIBRARIES = ("cupy", "dask", "jax", "torch")
 _SEAL = b"bochner sha256 "
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be read or must not be, in one line for the user."""
+    """Error for a model file that cannot or must not be read, in one line for the user."""
 
 
 class ModelFileWarning(UserWarning):
-    """A model file that was written under other circumstances."""
+    """Warning about a model file that was written with other versions."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted pipeline with what is to be known of it.
+    """A fitted pipeline with its schema and details.
 
     Parameters
     ----------
     pipeline : Pipeline
+        The fitted pipeline.
     schema : Schema
-        The columns it takes.
+        The columns that it takes.
     details : dict
-        What :func:`save_model` was given, and the versions of what wrote it.
+        The details given to :func:`save_model`, and the versions of the packages that wrote it.
     """
 
     pipeline: Any
@@ -62,12 +63,12 @@ class Model:
 
     @property
     def task(self) -> str | None:
-        """ "classification" or "regression", as far as is known."""
+        """The task, "classification" or "regression", if it is known."""
         return self.details.get("task")
 
     @property
     def target(self) -> str | None:
-        """The name of the column that it predicts."""
+        """The name of the column that the model predicts, if it is known."""
         return self.details.get("target")
 
 
@@ -76,28 +77,29 @@ def save_model(
 ) -> Path:
     """Write a fitted pipeline to a file that :func:`load_model` reads.
 
-    The file appears whole or not at all.
+    The file is written completely or not at all.
 
     Parameters
     ----------
     pipeline : Pipeline
-        Of scikit-learn, holding estimators of scikit-learn and of this package.
+        A scikit-learn pipeline of estimators of scikit-learn and of this package.
     path : str or Path
-        Replaced if it is there.
+        Path of the file, which is replaced if it exists.
     schema : Schema
-        The columns that it takes.
+        The columns that the pipeline takes.
     details : mapping, optional
-        Numbers, strings, lists: task, target, classes, score, command.
+        Numbers, strings and lists: task, target, classes, score, command.
 
     Returns
     -------
     Path
+        The path of the file.
 
     Raises
     ------
     ModelFileError
-        Where the pipeline holds something that :func:`load_model` would refuse, such as a
-        function or a kernel of one's own.
+        If the pipeline holds something that :func:`load_model` would refuse, such as a
+        user-defined function or kernel, or if the file cannot be written.
 
     Examples
     --------
@@ -143,27 +145,29 @@ def save_model(
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a model, or refuse the file; nothing that a file brings along is run.
+    """Read a model from a file, or refuse it, without running any code that the file contains.
 
     Parameters
     ----------
     path : str or Path
-        What :func:`save_model` wrote.
+        Path of a file written by :func:`save_model`.
 
     Returns
     -------
     Model
+        The fitted pipeline with its schema and details.
 
     Raises
     ------
     ModelFileError
-        The file is not a model, is damaged, holds types that are not trusted (which are listed),
-        is of another format, or of another major version of scikit-learn.
+        If the file is not a model, is damaged, holds types that are not trusted (which are
+        listed), or was written in another format or with another major version of scikit-learn.
 
     Warns
     -----
     ModelFileWarning
-        The file was written with another minor version of scikit-learn: predictions may differ.
+        If the file was written with another minor version of scikit-learn: predictions may
+        differ.
 
     Examples
     --------
@@ -208,10 +212,10 @@ def load_model(path: str | Path) -> Model:
 
 @contextmanager
 def _without_libraries_of_arrays() -> Iterator[None]:
-    """Libraries that are not imported yet are not there meanwhile.
+    """Make array libraries that are not imported yet unavailable within the context.
 
-    skops looks through all of scikit-learn once, and with it through scikit-learn's adapters of
-    these: most of the start of a program that only reads a model.
+    On import, skops goes through all of scikit-learn, including its adapters of these libraries,
+    which would take most of the start-up time of a program that only reads a model.
     """
     absent = [name for name in _ARRAY_LIBRARIES if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
@@ -232,7 +236,7 @@ def _skops() -> Any:
 
 
 def _open(path: Path, data: bytes) -> tuple[Any, bool]:
-    """The tree of the objects in a file as it is written there, and whether the seal is ours."""
+    """Return the tree of the objects in a file as written there, and whether it has our seal."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
@@ -243,7 +247,7 @@ def _open(path: Path, data: bytes) -> tuple[Any, bool]:
     names = [member.filename for member in archive.infolist()]
     if "schema.json" not in names:
         raise ModelFileError(f"{path} is not a model file: an archive of something else")
-    # Stored members are as long as they say: a small file cannot fill the memory.
+    # Uncompressed members have the size they declare: a small file cannot fill the memory.
     if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
         raise ModelFileError(f"{path} is not a model file: its members are compressed")
     try:
@@ -264,7 +268,7 @@ def _open(path: Path, data: bytes) -> tuple[Any, bool]:
 
 
 def _files(tree: Any) -> Iterator[str]:
-    """The members of the archive that the tree of objects refers to."""
+    """Yield the members of the archive that the tree of objects refers to."""
     stack = [tree]
     while stack:
         part = stack.pop()
@@ -277,7 +281,7 @@ def _files(tree: Any) -> Iterator[str]:
 
 
 def _check_format(path: Path, tree: Any) -> None:
-    """An error unless the file is a model, and of the format that is written today."""
+    """Raise an error unless the file is a model of the current format."""
     try:
         content = tree["content"]
         written = json.loads(content["format"]["content"])
@@ -300,7 +304,7 @@ def _check_format(path: Path, tree: Any) -> None:
 
 
 def _details(path: Path, tree: Any, sealed: bool) -> dict[str, Any]:
-    """What the file says of itself, before any object of it is made."""
+    """Return the details in the file, before any of its objects is created."""
     if not sealed:
         raise ModelFileError(f"{path} was changed: it has no checksum")
     try:
@@ -330,7 +334,7 @@ def _check_versions(path: Path, versions: Mapping[str, Any]) -> None:
 
 
 def _sealed(data: bytes) -> bytes:
-    """An archive without comment with its checksum as the comment; still a zip archive."""
+    """Return an archive that had no comment with its checksum as the comment."""
     comment = _SEAL + hashlib.sha256(data).hexdigest().encode()
     return data[:-2] + len(comment).to_bytes(2, "little") + comment
 
@@ -351,7 +355,7 @@ def _to_json(document: Any) -> str:
 
 
 def _line(error: BaseException) -> str:
-    """What an error says, in one line."""
+    """Return the message of an error in one line."""
     return (" ".join(str(error).split()) or type(error).__name__)[:200]
 
 

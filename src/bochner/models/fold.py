@@ -32,14 +32,14 @@ from bochner.models.scaling import ColumnScaler, Scaling
 from bochner.models.settings import Labelled, Setting, Space, one_target
 
 FEWEST_METRIC_ROWS = 50
-COARSE_WIDTH = 512  # up to which landmarks are as they come
-_PAIRS_ROWS = 3000  # up to which distances are kept for other kernels
-_METRIC = 384  # frequencies of the metric's regressions: most of the time is theirs
-_METRIC_ROWS = 5000  # of many that tell directions
+COARSE_WIDTH = 512  # width up to which landmarks are random rows
+_PAIRS_ROWS = 3000  # number of rows up to which distances are kept for other kernels
+_METRIC = 384  # frequencies of the metric's regressions, which take most of its time
+_METRIC_ROWS = 5000  # most rows used to learn directions
 _RELEVANCE_ROWS = 1000
-_PAIRS = {True: 2**26, False: 2**29}  # of numbers that a step compares: by columns, or by products
-_FAR = 100.0  # times its spread: a column that is farther from 0 would lose digits in float32
-_LEAST_START = 1e-2  # of the largest weight: a column that seems to be useless has its chance
+_PAIRS = {True: 2**26, False: 2**29}  # pairs of numbers per step: by columns, or by products
+_FAR = 100.0  # times its spread: a column farther from 0 would lose digits in float32
+_LEAST_START = 1e-2  # of the largest weight: columns that seem useless still get a chance
 
 
 class Candidate:
@@ -48,18 +48,19 @@ class Candidate:
     Parameters
     ----------
     fitted : callable
-        The fitted map, which not everybody needs.
+        Returns the fitted map, which is not always needed.
     equations : NormalEquations or KernelEquations
-        Of the rows to fit on.
+        Equations of the rows to fit on.
     held : callable
-        From the dtype of a kernel's factor, None for features, to those of the held-out rows.
+        Returns the features of the held-out rows, given the dtype of a kernel's factor, or None
+        for a map with a width.
     """
 
     def __init__(
         self, fitted: Callable[[], Any], equations: Any, held: Callable[[Any], Any]
     ) -> None:
         self._fitted, self.equations, self._make_held = fitted, equations, held
-        # one factor: it is as large as the kernel
+        # only one factor is kept, as it is as large as the kernel
         self._settled: tuple[float, Any] | None = None
         self._held: tuple[Any, Any] | None = None  # a dtype, and features of the held-out rows
 
@@ -69,14 +70,14 @@ class Candidate:
         return self._fitted()
 
     def _held_features(self, settled: Any) -> Any:
-        """Features of the held-out rows, rounded as those of the others."""
+        """Return features of the held-out rows, rounded like those of the rows to fit on."""
         dtype = settled.dtype if isinstance(settled, FactorisedKernel) else None
         if self._held is None or self._held[0] != dtype:
             self._held = dtype, self._make_held(dtype)
         return self._held[1]
 
     def settled(self, penalty: float, *, last: bool = False) -> Any:
-        """The equations with one penalty."""
+        """Return the equations settled on one penalty."""
         if self._settled is None or self._settled[0] != penalty:
             self._settled = None
             alpha = penalty * self.equations.weight
@@ -84,12 +85,15 @@ class Candidate:
         return self._settled[1]
 
     def is_single(self, penalty: float) -> bool:
-        """Whether float32 did for a penalty that was settled, or was not asked for."""
+        """Whether float32 was precise enough for a settled penalty, or was not used at all."""
         return penalty * self.equations.weight > getattr(self.equations, "drowned", 0.0)
 
     def decide(self, penalty: float, *, last: bool) -> tuple[Any, Any]:
-        """Values for the held-out rows and their derivatives with respect to the logarithm of the
-        penalty, on the host; with `last` there is no other penalty, and derivatives are zero."""
+        """Return values for the held-out rows, and their derivatives, on the host.
+
+        The derivatives are with respect to the logarithm of the penalty. With `last`, there is no
+        other penalty, and they are zero.
+        """
         settled, alpha = self.settled(penalty, last=last), penalty * self.equations.weight
         if last:
             values = self._values(settled, settled.solve(alpha))
@@ -105,18 +109,18 @@ class Candidate:
 
 
 class Fold:
-    """Rows to fit on, and rows to judge by, after every scaling and metric that was asked for.
+    """Rows to fit on, and rows to judge by, after every scaling and metric that was requested.
 
     Parameters
     ----------
     rows, held : Labelled
-        To fit on, in random order, and to judge by.
+        Rows to fit on, in random order, and rows to judge by.
     task : {"classification", "regression"}
-        What the targets are.
+        The kind of task.
     seed : int
-        Of maps and metric.
+        Seed of the maps and the metric.
     n_jobs : int or None
-        Of maps, unless they say it themselves, and metric.
+        Number of threads of the metric, and of maps that do not set it themselves.
     """
 
     def __init__(
@@ -131,7 +135,7 @@ class Fold:
         self._lock = RLock()  # what several threads need is computed once
 
     def without_split(self) -> Fold:
-        """All rows to fit on; the last of them, to have some, to judge by."""
+        """Return a fold that fits on all rows; its rows to judge by are the same held-out rows."""
         rows, held = self.rows, self.held
         weights = None
         if rows.weights is not None and held.weights is not None:
@@ -145,7 +149,7 @@ class Fold:
         return Fold(both, held, self.task, self.seed, self.n_jobs)
 
     def candidate(self, setting: Setting, n_rows: int, *, rough: bool = False) -> Candidate:
-        """The map of a setting and the first rows; `rough` features are only to be judged."""
+        """Return the candidate of a setting on the first rows; `rough` ones are only judged."""
         space = self.space_of(setting)
         if rough and setting.width is not None:
             space = self._rough(space, setting.scaling)
@@ -174,7 +178,7 @@ class Fold:
     def _of_pairs(
         self, kernel: Any, space: Space, fitted: Callable[[], Any], columns: Any, weights: Any
     ) -> Candidate:
-        """The exact method of a kernel whose distances may be known."""
+        """Return the exact method of a kernel, reusing distances that are known."""
 
         def values(single: bool, held: bool = False) -> Any:
             return space.pairs(len(columns), single, held=held).kernel_rows(kernel)
@@ -190,7 +194,7 @@ class Fold:
             space.forget_pairs()
 
     def steps_of(self, setting: Setting) -> list[tuple[str, Any]]:
-        """The fitted scaling, and the metric where there is one."""
+        """Return the fitted scaling, and the metric if there is one."""
         steps: list[tuple[str, Any]] = [("scaling", self._scalers[setting.scaling])]
         if setting.metric is not None:
             steps.append(("metric", self.metric_of(setting)))
@@ -199,7 +203,7 @@ class Fold:
     def with_held_rows(
         self, setting: Setting, feature_map: Any, equations: Any
     ) -> tuple[Any, RidgeEquations, float]:
-        """The map of all rows, what it needs of them out of those to fit on, and the penalty."""
+        """Extend a fitted setting to all rows; return the map, equations and total penalty."""
         space, held = self.space_of(setting), self.held
         if setting.width is not None:
             equations = equations + NormalEquations.from_map(
@@ -218,7 +222,7 @@ class Fold:
         return feature_map, anew.settled(alpha, last=True), alpha
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
-        """The unfitted map of a setting for so many rows."""
+        """Return the unfitted map of a setting for `n_rows` rows."""
         feature_map = self._open_map(setting, n_rows)
         if feature_map.get_params(deep=False).get("n_jobs", self.n_jobs) is None:
             feature_map.set_params(n_jobs=self.n_jobs)
@@ -242,7 +246,7 @@ class Fold:
         return feature_map
 
     def learn_metric(self, scaling: Scaling, mode: Mode) -> GradientMetric | None:
-        """The metric of scaled rows, in all modes that are worth it; None of too few rows."""
+        """Learn the metric of scaled rows in all modes that are worth it; None for few rows."""
         X = self._rough(self.space(scaling), scaling).X
         if X.shape[0] < FEWEST_METRIC_ROWS:
             return None
@@ -258,7 +262,7 @@ class Fold:
         return metric
 
     def learn_relevance(self, scaling: Scaling, family: Family) -> bool:
-        """Weights of scaled columns for the kernel of a family; False of too few rows."""
+        """Learn weights of scaled columns for the kernel of a family; False for too few rows."""
         X = self._rough(self.space(scaling), scaling).X
         if X.shape[0] < FEWEST_METRIC_ROWS:
             return False
@@ -280,7 +284,7 @@ class Fold:
         return True
 
     def learn_as(self, other: Fold, scaling: Scaling) -> None:
-        """The metrics of these rows, with the settings that those of others have found."""
+        """Learn the metrics of these rows, with the settings found by those of another fold."""
         X, y = self._rough(self.space(scaling), scaling).X, one_target(self.rows.y)
         if scaling in other._metrics:
             self._metrics[scaling] = other._metrics[scaling].refit(X, y)
@@ -289,13 +293,13 @@ class Fold:
                 self._relevance[key] = clone(metric).fit(X, y)
 
     def importances(self, setting: Setting) -> Any:
-        """Of the columns, by the weights of a setting or the metric that was learned first."""
+        """Return column importances: from a setting's weights, or the metric learned first."""
         if setting.metric == RELEVANCE:
             return self.metric_of(setting).importances_
         return next((metric.importances_ for metric in self._metrics.values()), None)
 
     def metric_of(self, setting: Setting) -> Any:
-        """The fitted metric of a setting that has one."""
+        """Return the fitted metric of a setting that has one."""
         return self._metric(setting.scaling, setting.metric, setting.family.kernel)
 
     def _metric(self, scaling: Scaling, metric: str | None, kernel: str) -> Any:
@@ -304,17 +308,17 @@ class Fold:
         return self._metrics[scaling].with_mode(metric)
 
     def space_of(self, setting: Setting) -> Space:
-        """The rows as the map of a setting sees them."""
+        """Return the rows as the map of a setting sees them."""
         return self.space(setting.scaling, setting.metric, setting.family.kernel)
 
     def _rough(self, space: Space, scaling: Scaling) -> Space:
-        """Rows to choose, or to learn a metric, with: in float32 where that is enough."""
+        """Return rows for choosing or for learning a metric, in float32 where that is enough."""
         scaler = self._scalers[scaling]
         is_near = scaling != "none" or (np.abs(scaler.center_) <= _FAR * scaler.scale_).all()
         return space.single if is_near and space.X.shape[0] >= SINGLE_ROWS else space
 
     def space(self, scaling: Scaling, metric: str | None = None, kernel: str = "") -> Space:
-        """The rows after a scaling and a metric; weights of columns are for one kernel."""
+        """Return the rows after a scaling and a metric; column weights belong to one kernel."""
         key = scaling, metric or "", kernel if metric == RELEVANCE else ""
         with self._lock:
             if key not in self._spaces:

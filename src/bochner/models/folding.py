@@ -1,7 +1,7 @@
-"""Fitted pipelines that predict the same with less work: coefficients go into the map.
+"""Fitted pipelines that predict the same with less work, by folding coefficients into the map.
 
 A map with a method ``linear(X, coefficients)`` computes ``transform(X) @ coefficients`` without
-the features (:class:`~bochner.NystroemFeatures`). A linear head of ours on it then only adds its
+the features (:class:`~bochner.NystroemFeatures`). A linear head of this package then only adds its
 intercepts.
 """
 
@@ -25,16 +25,16 @@ class FoldedMap:
         self.coefficients = np.atleast_2d(to_numpy(head.coef_)).T
 
     def fit(self, X: Any, y: Any = None) -> FoldedMap:
-        """Nothing is left to be fitted."""
+        """Return self, as nothing is left to be fitted."""
         return self
 
     def transform(self, X: Any) -> Any:
-        """The values of the linear model, where `X` is."""
+        """Return the values of the linear model, on the device of `X`."""
         return self.feature_map.linear(X, self.coefficients)
 
 
 def fold(feature_map: Any, head: Any) -> tuple[Any, Any]:
-    """A fitted map and a fitted head that decide as the two given ones; these if nothing is saved.
+    """Return a fitted map and head with the same decisions, or the given ones if none is faster.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def fold(feature_map: Any, head: Any) -> tuple[Any, Any]:
 
 
 def fold_pipeline(pipeline: Any) -> Any:
-    """A fitted pipeline for predictions; the given one where nothing is saved.
+    """Return a fitted pipeline for predictions, or the given one if none is faster.
 
     Examples
     --------

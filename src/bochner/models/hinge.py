@@ -1,7 +1,7 @@
-"""The squared hinge loss in the place of squares, where it tells many rows apart better.
+"""The squared hinge loss instead of squares, where it separates many rows better.
 
-All classes share the Gram matrix of squares; of the squared hinge loss every class has Newton
-steps of its own, which only look at the rows whose margins are short.
+With squares, all classes share one Gram matrix; with the squared hinge loss, every class has
+Newton steps of its own, which only use the rows whose margins are short.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bochner.engine.places import cast, is_dask, single_dtype, to_numpy
 from bochner.linear.heads import SquaredHingeClassifier
 from bochner.models.settings import HINGE, Labelled, Space, Tried, losses_of
 
-PENALTIES = (1e-4, 1e-5, 1e-6, 1e-7)  # for each row, as of ridge regressions
-KEPT_BYTES = 2**31  # of features that are made once, and not in every step
-_STEPS = 6  # of Newton, about
-_SHORT = 0.5  # margins of squares below this will be those of rows that steps look at
-_MOST_WORK = 8.0  # times that of the Gram matrix
+PENALTIES = (1e-4, 1e-5, 1e-6, 1e-7)  # per row, as in ridge regression
+KEPT_BYTES = 2**31  # of features that are computed once, not in every step
+_STEPS = 6  # approximate number of Newton steps
+_SHORT = 0.5  # rows whose margins with squares are below this will be used by the steps
+_MOST_WORK = 8.0  # times the work of the Gram matrix
 
 
 def is_affordable(squares: Tried, held: Labelled) -> bool:
@@ -37,7 +37,7 @@ def try_hinge(
     held: Labelled,
     penalty: float | None = None,
 ) -> Tried:
-    """The setting of a ridge regression with the squared hinge loss, for the best penalty."""
+    """Try the setting of a ridge regression with the squared hinge loss; the best penalty."""
     begun = time.perf_counter()
     n_rows = squares.n_rows
     X, y = space.X[:n_rows, :], rows.y[:n_rows]
@@ -69,7 +69,7 @@ def try_hinge(
 def fit_hinge(
     head: SquaredHingeClassifier, feature_map: Any, X: Any, y: NDArray[Any], weights: Any
 ) -> SquaredHingeClassifier:
-    """Fit to rows that are mapped: at once where their features are few enough to be kept."""
+    """Fit the head to mapped rows, all at once if their features are few enough to be kept."""
     n_columns = single_features(feature_map, X[:1, :]).shape[1]
     if is_dask(X) or 4 * X.shape[0] * n_columns > KEPT_BYTES:
         return head.fit_map(feature_map, X, y, weights)
@@ -77,5 +77,5 @@ def fit_hinge(
 
 
 def single_features(feature_map: Any, X: Any) -> Any:
-    """Features in float32, which Newton steps make do with."""
+    """Return features in float32, which is precise enough for Newton steps."""
     return feature_map.transform(cast(X, single_dtype(X)))

@@ -1,8 +1,8 @@
 """Settings of a kernel model, each fitted on some rows and judged by others.
 
-With several splits every row is held out once, and a setting is judged by all of them. Rows after
-a scaling and a metric, fitted maps and sums are kept where they are needed again: nothing is
-computed twice.
+With several splits no row is held out more than once, and a setting is judged by the held-out rows
+of all of them. Transformed rows, fitted maps and sums are kept where they are needed again, so
+that nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -39,39 +39,39 @@ from bochner.models.settings import (
     losses_of,
 )
 
-PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha for each row
+PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha per row
 _AS_GOOD = 1.02  # times the loss
-_LEAST_GAIN = 0.002  # of the loss: another factor is not worth it, least of all one in float64
+_LEAST_GAIN = 0.002  # of the loss: less is not worth another factor, least of all one in float64
 
 
 class _Apart(threading.local):
-    """What a thread of several has tried, to be written down in order; None is no such thread."""
+    """What one of several threads has tried, to be recorded in order; None in other threads."""
 
     notes: list[Tried] | None = None
 
 
 class Judge:
-    """How settings do on held-out rows.
+    """Evaluation of settings on held-out rows.
 
     Parameters
     ----------
     splits : sequence of pairs of Labelled
         Rows to fit on, in random order, and rows to judge by: one split, or several that hold out
-        every row once.
+        different rows.
     task : {"classification", "regression"}
-        What the targets are.
+        The kind of task.
     width : int or None
         Number of features of finalists, which are kept; None where all rows are landmarks.
     penalty : float or None
-        Given, or to be chosen.
+        The penalty per row; None if it is to be chosen.
     seed : int
-        Of maps and metric.
+        Seed of the maps and the metric.
     n_jobs : int or None
-        Of maps, unless they say it themselves, and metric.
+        Number of threads of the metric, and of maps that do not set it themselves.
     keep_sums : bool
-        Whether :meth:`on_all_rows` will be asked for, which needs the sums of finalists.
+        Whether :meth:`on_all_rows` will be called, which needs the sums of finalists.
     report : callable
-        Told of everything that was tried.
+        Called with every setting that was tried.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Judge:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are to fit on."""
+        """Number of rows to fit on."""
         return min(len(fold.rows.y) for fold in self.folds)
 
     @property
     def parts(self) -> list[slice]:
-        """Where the held-out rows of each split are among all."""
+        """The position of each split's held-out rows among all held-out rows."""
         ends = np.cumsum([len(fold.held.y) for fold in self.folds])
         return [
             slice(int(end) - len(f.held.y), int(end))
@@ -115,7 +115,8 @@ class Judge:
     ) -> Tried:
         """Fit on the first `n_rows` rows and judge on the held-out ones, for the best penalty.
 
-        It is looked for from that of the setting on: among all, or the `penalties` given.
+        The search starts at the penalty of the setting, and goes through all penalties or those
+        given as `penalties`.
         """
         begun = time.perf_counter()
         n_rows = min(n_rows or self.n_rows, self.n_rows)
@@ -159,8 +160,8 @@ class Judge:
     def _is_shrinking(self, tried: Tried, found: Iterable[Tried]) -> bool:
         """Whether a penalty is right clearly less often than another one.
 
-        Where most rows of many classes are misclassified, their margins are negative, and the
-        loss falls as all margins shrink to nothing.
+        If most rows are misclassified, as with many classes, their margins are negative, and the
+        loss decreases as all margins shrink to zero.
         """
         if self.task == "regression":
             return False
@@ -171,9 +172,9 @@ class Judge:
         self._fitted[tried.setting] = candidate.feature_map, sums
 
     def judge_hinge(self, squares: Tried, penalty: float | None = None) -> Tried:
-        """What is kept, with the squared hinge loss in the place of squares.
+        """Judge a setting whose map is kept with the squared hinge loss instead of squares.
 
-        The penalty is the one that was given, that of the argument, or the best.
+        The penalty is the one given to the judge, that of the argument, or else the best one.
         """
         setting, (fold,) = squares.setting, self.folds
         feature_map, _ = self._fitted[setting]
@@ -182,12 +183,12 @@ class Judge:
         return self.noted(try_hinge(squares, feature_map, space, fold.rows, fold.held, known))
 
     def judge_narrow(self, setting: Setting, width: int) -> Tried:
-        """A setting with fewer features, kept as finalists are."""
+        """Judge a setting with fewer features, keeping its map as for finalists."""
         self.kept_widths.add(width)
         return self.judge(replace(setting, width=width))
 
     def noted(self, tried: Tried) -> Tried:
-        """What was tried, written down: by a thread of several when its turn comes."""
+        """Record and return what was tried; one of several threads records it in its turn."""
         if self._apart.notes is not None:
             self._apart.notes.append(tried)
             return tried
@@ -198,9 +199,10 @@ class Judge:
     def side_by_side(
         self, attempt: Callable[[Any], Tried | None], ways: Sequence[Any]
     ) -> list[Tried]:
-        """What comes of several ways, without None, each in a thread of its own.
+        """Run `attempt` on each of `ways` in a thread of its own; leave out results of None.
 
-        Matrices of few rows are too small for several threads of BLAS. On a device there are none.
+        Matrices of few rows are too small for several BLAS threads. On a device, one thread runs
+        all of them.
         """
 
         def apart(way: Any) -> tuple[Tried | None, list[Tried]]:
@@ -213,7 +215,7 @@ class Judge:
 
         found: list[Tried] = []
         n_threads = None if is_host(self.folds[0].rows.X) else 1
-        # what threads do to the filters of warnings, each for itself, is undone here
+        # undo the changes that each thread makes to the warning filters
         with warnings.catch_warnings():
             for tried, notes in side_by_side(apart, ways, n_threads):
                 for one in notes:
@@ -222,7 +224,7 @@ class Judge:
         return found
 
     def along_bandwidths(self, setting: Setting, n_rows: int) -> Tried:
-        """The best bandwidth and penalty for a setting that is otherwise given."""
+        """Find the best bandwidth and penalty for a setting that is otherwise given."""
         bandwidths = setting.family.bandwidths
         setting = replace(setting, bandwidth=None, penalty=FIRST_PENALTY)
         if not bandwidths:
@@ -241,18 +243,18 @@ class Judge:
         return found[search_along(bandwidths, middle, judge)]
 
     def steps_of(self, setting: Setting) -> list[tuple[str, Any]]:
-        """The fitted scaling, and the metric where there is one, of the only split."""
+        """Return the fitted scaling, and the metric if there is one, of the only split."""
         (fold,) = self.folds
         return fold.steps_of(setting)
 
     def keep_only(self, settings: Sequence[Setting]) -> None:
-        """Forget what was fitted for others."""
+        """Discard what was fitted for other settings."""
         self._fitted = {one: self._fitted[one] for one in settings if one in self._fitted}
 
     def on_all_rows(
         self, setting: Setting
     ) -> tuple[list[tuple[str, Any]], Any, RidgeEquations, float]:
-        """Fitted steps and map of a finalist, what it needs of all rows, and the penalty."""
+        """Return a finalist's steps, map, equations of all rows, and total penalty."""
         if len(self.folds) == 1:
             (fold,) = self.folds
             feature_map, equations = self._fitted.pop(setting)
@@ -263,18 +265,18 @@ class Judge:
             whole.learn_as(first, setting.scaling)
         candidate = whole.candidate(setting, len(whole.rows.y))
         weight = candidate.equations.weight
-        # as in one split: of all landmarks more rows need no more of a penalty
+        # as with one split: if all rows are landmarks, more rows need the same total penalty
         share = first.rows.weight / weight if setting.width is None else 1.0
         penalty = share * setting.penalty
         settled = candidate.settled(penalty, last=True)
         return whole.steps_of(setting), candidate.feature_map, settled, penalty * weight
 
     def new_map(self, setting: Setting, n_rows: int) -> Any:
-        """The unfitted map of a setting for so many rows."""
+        """Return the unfitted map of a setting for `n_rows` rows."""
         return self.folds[0].new_map(setting, n_rows)
 
     def learn_metric(self, scaling: Scaling, mode: Mode) -> tuple[str, ...]:
-        """The modes of the metric of scaled rows that were looked at, the simplest first."""
+        """Learn the metric of scaled rows; return the modes considered, the simplest first."""
         first, *others = self.folds
         metric = first.learn_metric(scaling, mode)
         if metric is None:
@@ -284,22 +286,24 @@ class Judge:
         return tuple(mode for mode in metric.modes_ if mode is not None)
 
     def learn_relevance(self, scaling: Scaling, family: Family) -> bool:
-        """Weights of scaled columns for a family, on all splits; False of too few rows."""
+        """Learn weights of scaled columns for a family on all splits; False for too few rows."""
         return all(fold.learn_relevance(scaling, family) for fold in self.folds)
 
     def importances(self, setting: Setting) -> Any:
-        """Of the columns, for a setting that was tried; None without any metric."""
+        """Return the column importances for a tried setting; None without any metric."""
         found = [fold.importances(setting) for fold in self.folds]
         return None if found[0] is None else np.mean(found, axis=0)
 
     def space(self, scaling: Scaling) -> Space:
-        """The rows of the first split after a scaling."""
+        """Return the rows of the first split after a scaling."""
         return self.folds[0].space(scaling)
 
 
 def in_float32(best: Tried, found: Mapping[float, Tried]) -> Tried:
-    """The best penalty, or one that is as good, for which float32 does: it is with all rows that
-    a factor in float64 takes long."""
+    """Return the best penalty, or one about as good for which float32 is precise enough.
+
+    With all rows, a factor in float64 takes long.
+    """
     if best.single:
         return best
     as_good = [one for one in found.values() if one.single and one.loss <= _AS_GOOD * best.loss]
@@ -307,7 +311,7 @@ def in_float32(best: Tried, found: Mapping[float, Tried]) -> Tried:
 
 
 def together(parts: Sequence[Labelled]) -> Labelled:
-    """Rows of several parts, one after the other."""
+    """Concatenate the targets and weights of several parts, without their rows."""
     if len(parts) == 1:
         return parts[0]
     weights = [part.weights for part in parts if part.weights is not None]

@@ -1,4 +1,4 @@
-"""What KernelClassifier and KernelRegressor share: the choice of a model, and its predictions."""
+"""The common base of KernelClassifier and KernelRegressor: choosing a model, and predicting."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from bochner.models.settings import HINGE, SQUARES, Labelled, Setting, Tried, on
 from bochner.models.tables import as_frame, fit_preparation
 from bochner.models.tuner import Tuner
 
-# Steps work on each other's arrays, whatever a user wants transformers to return.
+# Steps pass arrays to each other, whatever output the user has configured for transformers.
 _arrays = partial(config_context, transform_output="default")
 FEWEST_ROWS = 5
-_BATCH = 2**24  # features that are held at a time in predictions
+_BATCH = 2**24  # feature values held at a time in predictions
 _SEARCH_SHARE = 0.6  # of a time budget; the rest is for the last fit
 
 Float = NDArray[np.float64]
 
 
 class KernelModel(CheckedRows):
-    """Scaling, metric, map and linear head, everything chosen on held-out rows."""
+    """Base class: scaling, metric, map and linear head, all chosen on held-out rows."""
 
     _task: ClassVar[Task]
     _learned: ClassVar[str] = "pipeline_"
@@ -97,19 +97,19 @@ class KernelModel(CheckedRows):
         self.verbose = verbose
 
     def _columns(self, y: NDArray[Any]) -> Float:
-        """Targets as the columns that are fitted."""
+        """Return the targets as the columns that are fitted."""
         raise NotImplementedError
 
     def _head(self, C: float) -> Any:
-        """The unfitted linear model."""
+        """Return the unfitted linear model."""
         raise NotImplementedError
 
     def _certify(self, best: Tried, judge: Judge, n_settings: int) -> Guarantee:
-        """What is known of the models that were fitted without held-out rows."""
+        """Return a guarantee for the models that were fitted without the held-out rows."""
         raise NotImplementedError
 
     def _fit(self, X: Any, y: NDArray[Any], weights: Float | None) -> Self:
-        """Choose and fit for rows and targets that have been checked."""
+        """Choose and fit a model for rows and targets that have been checked."""
         with limited_threads(self._n_threads()), _arrays():
             return self._choose_and_fit(X, y, weights)
 
@@ -134,7 +134,7 @@ class KernelModel(CheckedRows):
             assumptions = (*self.certificate_.assumptions, seen)
             self.certificate_ = replace(self.certificate_, assumptions=assumptions)
         if setting.loss == SQUARES and len(y) <= search_rows(X):
-            # all of them are in the sums that there are
+            # the sums from the search already cover all of the rows
             judge.keep_only(best.settings)
             self.pipeline_ = average([self._model(judge, one, y) for one in best.settings])
         else:
@@ -148,7 +148,7 @@ class KernelModel(CheckedRows):
         return self
 
     def _model(self, judge: Judge, setting: Setting, y: NDArray[Any]) -> Pipeline:
-        """A setting that was tried with all rows but the held-out ones, with these."""
+        """Return the model of a tried setting with the held-out rows included."""
         steps, feature_map, equations, alpha = judge.on_all_rows(setting)
         head = self._head(1 / (2 * alpha)).fit_sums(self._of_targets(equations), y)
         return Pipeline([*steps, ("map", feature_map), ("head", head)])
@@ -159,7 +159,7 @@ class KernelModel(CheckedRows):
         return tags
 
     def _numbers_of(self, X: Any, *, reset: bool) -> Any:
-        """Rows as numbers that have been checked; a preparation that they need is fitted first."""
+        """Return checked rows of numbers, after fitting the preparation if `reset`."""
         if reset:
             self.__dict__.pop(self._learned, None)
             with _arrays():
@@ -201,7 +201,7 @@ class KernelModel(CheckedRows):
         )
 
     def _splits(self, X: Any, y: NDArray[Any], seed: int) -> list[tuple[Any, Any]]:
-        """Rows to fit on and to judge by; of few rows several splits, which hold out others."""
+        """Return the rows to fit on and those to judge by; few rows are split in several ways."""
         is_class, fraction = self._task == "classification", self.validation_fraction
         n_splits = count_splits(X, fraction)
         if n_splits > 1 and getattr(self, "loss", SQUARES) != HINGE:
@@ -219,23 +219,23 @@ class KernelModel(CheckedRows):
             print(f"[{type(self).__name__}] {', '.join(values)}", flush=True)
 
     def trained_again(self, X: Any, y: Any, blocks: Any = None) -> Pipeline:
-        """The setting that was chosen, all of it fitted anew on other rows: nothing is chosen.
+        """Fit the chosen setting anew on other rows, without choosing anything again.
 
         Parameters
         ----------
         X : array-like, sparse matrix or device array of shape (n, n_features)
-            Rows, which may have other columns than those of `fit`.
+            Rows, whose columns may differ from those seen in `fit`.
         y : array-like of shape (n,) or (n, k)
             Targets.
         blocks : iterable of tuples, or object with a method ``reduce``, optional
             Blocks of rows and targets, see :meth:`bochner.linear.RidgeClassifier.fit_blocks`: all
             rows that the linear model is fitted to, in one pass. `X` and `y` are then a sample of
-            them, with all classes, for scaling, metric and map.
+            these rows, with all classes, used to fit the scaling, the metric and the map.
 
         Returns
         -------
         Pipeline
-            With the steps of ``pipeline_``, which stays as it is.
+            A fitted pipeline with the steps of ``pipeline_``, which is left unchanged.
         """
         check_is_fitted(self)
         y = np.asarray(y)
@@ -254,7 +254,7 @@ class KernelModel(CheckedRows):
         y: NDArray[Any],
         blocks: Any,
     ) -> Pipeline:
-        """One of the models, of the fitted steps, anew."""
+        """Fit one of the averaged models anew, given its fitted steps and its record."""
         steps, rows = [], X
         for name, step in fitted[:-1]:
             fresh = unfitted_metric(step) if name == "metric" else clone(step)
@@ -281,7 +281,7 @@ class KernelModel(CheckedRows):
         penalty: float,
         blocks: Any = None,
     ) -> Pipeline:
-        """Map and head of a penalty for each row, fitted to rows after fitted steps."""
+        """Fit the map, and the head with a penalty per row, after steps that are fitted."""
         rows = X
         with limited_threads(self._n_threads()), _arrays():
             for _, step in steps:
@@ -300,11 +300,11 @@ class KernelModel(CheckedRows):
     def _fit_head(
         self, feature_map: Any, X: Any, y: NDArray[Any], weights: Float | None, C: float
     ) -> Any:
-        """The head fitted to rows that are mapped."""
+        """Fit the head to the features of the rows."""
         return self._head(C).fit_map(feature_map, X, y, weights)
 
     def _head_of_blocks(self, blocks: Any, features: Any, y: NDArray[Any], penalty: float) -> Any:
-        """The head fitted to blocks; `y` has the classes."""
+        """Fit the head to blocks of rows; `y` provides the classes."""
         head, is_class = self._head(1.0), self._task == "classification"
         if is_class:
             head.set_params(class_weight=self.get_params()["class_weight"])
@@ -312,7 +312,7 @@ class KernelModel(CheckedRows):
         return head.set_params(C=_C_of(penalty, equations.weight)).fit_sums(equations, y)
 
     def _of_targets(self, equations: RidgeEquations) -> RidgeEquations:
-        """What the targets of the head need, out of what the columns do."""
+        """Convert equations for the fitted columns to equations for the targets of the head."""
         return equations
 
     def _weights(self, y: NDArray[Any], sample_weight: Any) -> Float | None:
@@ -324,7 +324,7 @@ class KernelModel(CheckedRows):
         return checked
 
     def _values(self, X: Any, method: str) -> Any:
-        """A method of the pipeline applied to rows, a block at a time."""
+        """Apply a method of the pipeline to rows, a block at a time."""
         check_is_fitted(self)
         X = self._numbers_of(X, reset=False)
         apply = getattr(self._folded, method)
@@ -337,7 +337,7 @@ class KernelModel(CheckedRows):
 
 
 def _C_of(penalty: float, weight: float) -> float:
-    """The `C` of a head for a penalty of each row."""
+    """Return the `C` of a head for a penalty per row."""
     return 1 / (2 * penalty * weight)
 
 

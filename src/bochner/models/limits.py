@@ -1,4 +1,4 @@
-"""How many rows a search looks at, and of how many all may be landmarks."""
+"""Limits of a search: how many rows it uses, and up to how many rows all may be landmarks."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 from bochner.engine.places import on_cuda
 from bochner.records.memory import memory_limit
 
-SEARCH_ROWS = 20_000  # settings are chosen with at most these; the model has all rows
-_FOLDED_ROWS = 5000  # of all splits together: of few rows all are held out once
-FEW_COLUMNS = 200  # of which more make more work of as many rows
-EXACT_ROWS = 12_500  # of which all may be landmarks
-_TIMES_ON_CUDA = 5  # as many are searched with, in less time
-_EXACT_BYTES = 24  # for each pair of rows, of at most half of the memory
+SEARCH_ROWS = 20_000  # at most these choose the settings; the model is fitted to all rows
+_FOLDED_ROWS = 5000  # rows of all splits together: if rows are few, each is held out once
+FEW_COLUMNS = 200  # more columns make more work of the same rows
+EXACT_ROWS = 12_500  # the most rows that may all be landmarks
+_TIMES_ON_CUDA = 5  # times as many rows for the search, in less time
+_EXACT_BYTES = 24  # per pair of rows, out of at most half of the memory
 
 
 def search_rows(X: Any) -> int:
-    """How many rows settings are chosen with at most."""
+    """Return the largest number of rows that settings are chosen with."""
     return SEARCH_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)
 
 
 def count_splits(X: Any, fraction: float) -> int:
-    """How many splits settings are judged with: each holds out a fraction of the rows."""
+    """Return how many splits settings are judged with; each holds out a fraction of the rows."""
     n_rows, most = int(X.shape[0]), max(2, round(1 / fraction))
     if n_rows > search_rows(X) or are_many(n_rows):
         return 1
@@ -35,7 +35,7 @@ def are_many(n_rows: int) -> bool:
 
 
 def may_be_exact(n_rows: int) -> bool:
-    """Whether kernel values of all pairs of rows are few enough for time and memory."""
+    """Whether time and memory allow the kernel values of all pairs of rows."""
     limit = memory_limit()
     room = limit is None or 2 * _EXACT_BYTES * n_rows**2 <= limit
     return room and not are_many(n_rows)

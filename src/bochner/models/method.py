@@ -1,4 +1,4 @@
-"""What a method is: everything that the program must know of a way to make a model."""
+"""The description of a method: everything that the program must know of a way to make a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_DENSE = 50_000_000  # numbers of sparse rows made dense
 
 @dataclass(frozen=True)
 class Rows:
-    """What a method may ask of the rows it is to learn from, before it has seen any."""
+    """What a method may know about the rows that it will learn from, before it sees any."""
 
     n_rows: int
     n_columns: int
@@ -39,7 +39,7 @@ def _no_settings(*_: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Imported:
-    """What makes a map, by its full name: imported when it is asked for.
+    """A class or function that makes a map, given by its full name and imported on first use.
 
     >>> Imported("sklearn.kernel_approximation.RBFSampler")(n_components=10)
     RBFSampler(n_components=10)
@@ -62,71 +62,73 @@ class Imported:
 class Method:
     """A way to make a model of rows, as the program offers it.
 
-    A feature map with a linear model on top, the exact kernel method, or a whole model.
+    A method is a feature map with a linear model on top, the exact kernel method, or a whole
+    model.
 
     Attributes
     ----------
     name : str
-        What it is called in tables and options.
+        Name of the method in tables and options.
     summary : str
-        One line about it.
+        Description of the method in one line.
     make : callable or None
-        Makes the unfitted map from `n_components`, `gamma`, `random_state`, for supervised ones
-        `target`, and the settings of `grid`. None for what has no map.
+        Makes the unfitted map from `n_components`, `gamma`, `random_state`, for supervised maps
+        `target`, and the settings of `grid`. None for methods without a map.
     whole : callable or None
         Makes an unfitted model that chooses its settings itself, from `task`, `n_rows`,
         `balanced` and `random_state`. A method with neither is the exact kernel method.
     prepare : callable
         Makes the unfitted preparation of a whole model, from rows and their `image_shape`.
     called : str
-        What sentences call a method without a width.
+        Name in sentences of a method without a width.
     sparse : bool
         Whether a whole model takes sparse rows.
     simplest : bool
-        Whether it counts as narrower than every map.
+        Whether the method counts as narrower than every map.
     only_compared : str or None
-        Why it is no method of ``fit``, where it is none.
+        Why ``fit`` does not offer the method, if it does not.
     cost : int
-        Its place among the methods by what a fit costs, the cheapest first.
+        Rank of the method by the cost of a fit, the cheapest first.
     supervised : bool
-        Whether the map looks at the labels.
+        Whether the map uses the labels.
     tasks : tuple of str
-        What it can be used for.
+        Tasks that the method can be used for.
     grid : mapping
-        Settings of the map that are chosen on held-out rows: their values in order.
+        Settings of the map that are chosen on held-out rows, each with its values in order.
     uses_gamma : bool
         Whether `gamma` matters enough to be chosen on held-out rows.
     baseline : bool
-        Whether it is not one of this package; it then works on NumPy rows only.
+        Whether the method is not part of this package; it then works on NumPy rows only.
     counterpart : str or None
-        The method of this package with the same kernel, where it is a reference for that one.
+        The method of this package with the same kernel, if this one is a reference for it.
     main : bool
-        Whether it is compared without being asked for.
+        Whether the method is compared by default.
     reference : bool
-        Whether it is what learned maps are compared with in words.
+        Whether learned maps are compared with this method in words.
     even : bool
-        Whether its columns come in twos, a cosine and a sine.
+        Whether the columns come in pairs, a cosine and a sine.
     images : bool
-        Whether it is for images only; its `make` is then given `image_shape` too, and no `gamma`.
+        Whether the method is for images only; `make` is then given `image_shape`, and no `gamma`.
     limit : callable
-        Why it cannot have a width for given rows, beyond what the other attributes say; None where
-        it can.
+        Returns why the method cannot have a width for given rows, for reasons that the other
+        attributes do not cover; None if it can.
     start : callable
-        Further settings for a number of columns of the rows and a width.
+        Returns further settings for a number of columns of the rows and a width.
     settle : callable
-        Settings that the fitted map found by itself on held-out rows, not to be looked for again.
+        Returns settings that the fitted map found by itself on held-out rows, and that need not be
+        searched for again.
     trial_limits : mapping
-        The most that numbers of the map may be while others are chosen, where it is costly.
+        Upper limits of settings of a costly map while other settings are chosen.
     trial_settings : mapping
-        Settings that hold meanwhile, where what they save matters more than what they change.
+        Settings that hold meanwhile, if they save more than they change.
     trial_width : int or None
-        The most columns that it has meanwhile.
+        The largest number of columns meanwhile.
     guarantee : str or None
-        What is guaranteed of its kernel, a key of `bochner.compare.guarantees.KINDS`.
+        The kind of guarantee for the kernel, a key of `bochner.compare.guarantees.KINDS`.
     patterns : {"found", "weighted", "patches"} or None
-        What a picture can show of what it learned of images: frequencies in the order in which
-        they were found at peaks of the labels' Fourier potential, frequencies that weigh most, or
-        directions of patches.
+        What a picture can show of the patterns learned from images: frequencies in the order in
+        which they were found at peaks of the labels' Fourier potential, the frequencies of the
+        largest weights, or directions of patches.
     saved_types : tuple of str
         Full names of the types that a fitted map may hold in a model file.
     """
@@ -163,21 +165,21 @@ class Method:
 
     @property
     def exact(self) -> bool:
-        """Whether it is the exact kernel method, which has no map and so no width."""
+        """Whether the method is the exact kernel method, which has no map and so no width."""
         return self.make is None and self.whole is None
 
     @property
     def has_width(self) -> bool:
-        """Whether it has a map, whose columns are counted."""
+        """Whether the method has a map, whose number of columns is its width."""
         return self.make is not None
 
     @property
     def has_kernel(self) -> bool:
-        """Whether it is a kernel method; a whole model of others is there to compare with."""
+        """Whether the method is a kernel method; whole models of others are for comparison."""
         return self.whole is None or not self.baseline
 
     def why_not(self, width: int | None, rows: Rows) -> Reason:
-        """Why the method cannot be used with this width on such rows; None where it can."""
+        """Return why the method cannot be used with this width on such rows; None if it can."""
         if rows.task not in self.tasks:
             return f"{self.name} is not for {rows.task}"
         if self.images and rows.image_shape is None:
@@ -204,7 +206,7 @@ class Method:
         random_state: int = 0,
         **settings: Any,
     ) -> Any:
-        """The unfitted feature map of `width` columns, with further parameters in `settings`.
+        """Return the unfitted feature map of `width` columns, with parameters in `settings`.
 
         `gamma` is as the map takes it; `image_shape`, which methods for images need, is height,
         width and channels.

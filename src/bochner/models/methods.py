@@ -1,8 +1,8 @@
 """The registry of methods: the ways to make a model that the program offers.
 
-A new method is its file and one entry here. Nothing else in the package knows a method by its
-name: who needs to know something of one asks its entry. Maps are imported when one is made, so
-that a program that reads a model waits for the map in it alone.
+To add a method, write its file and one entry here. Nothing else in the package refers to a method
+by its name: everything about a method is in its entry. Maps are imported when one is made, so that
+a program that reads a model imports only the map in it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bochner.records.memory import memory_limit
 __all__ = ["METHODS", "TASKS", "Method", "Rows", "Task", "find_method"]
 
 MAX_EXACT = 10_000  # training rows
-KERNEL_MODEL_SECONDS = 30.0  # that it may take, as one line among many
+KERNEL_MODEL_SECONDS = 30.0  # time budget in a comparison, as one line among many
 MAX_ZONAL = 64  # columns that are worth a search each
-MAX_COVARIANCE = 1024  # columns: eigenvectors of more, for each gamma, outweigh all the rest
+MAX_COVARIANCE = 1024  # columns: with more, eigenvectors for each gamma outweigh all other work
 MAX_POOL_NUMBERS = 20_000_000  # in the frequencies that landmarks share, drawn several times
 N_CANDIDATES = 20_000  # of a posterior, unless their frequencies have more numbers than
 MAX_DRAWN = 10_000_000
@@ -108,13 +108,13 @@ def _affordable_candidates(n_columns: int, width: int | None) -> int:
 
 
 def _fewer_candidates(n_columns: int, width: int | None) -> dict[str, Any]:
-    """A limit of the posterior's candidates, where rows have very many columns."""
+    """Return a limit of the posterior's candidates, if the rows have very many columns."""
     affordable = _affordable_candidates(n_columns, width)
     return {"n_candidates": affordable} if affordable < N_CANDIDATES else {}
 
 
 def _as_many_as_are_looked_at(n_columns: int, width: int | None) -> dict[str, Any]:
-    """The candidates that a set is chosen among: others would only loosen its certificate."""
+    """Return how many candidates a set is chosen from: more would only loosen its certificate."""
     from bochner.fourier.candidates import n_first
 
     affordable = _affordable_candidates(n_columns, width)
@@ -141,14 +141,14 @@ def _rounds_kept(feature_map: Any) -> dict[str, Any]:
 
 
 def _on_the_sphere(*, gamma: float | str, **parameters: Any) -> Any:
-    """Rows on the sphere have no length that a gamma could scale."""
+    """Make the map without the gamma, as rows on the sphere have no length to scale."""
     from bochner.margin.sphere.features import MarginHarmonicFeatures
 
     return MarginHarmonicFeatures(**parameters)
 
 
 def _exponential(*, gamma: float | str, **parameters: Any) -> Any:
-    """With a `gamma` of squared distances, as all methods are given it: a rule is its own."""
+    """Make the map from a `gamma` of squared distances, as for all methods, or from a rule."""
     from bochner.nystroem.features import NystroemFeatures
 
     own = gamma if isinstance(gamma, str) else float(gamma) ** 0.5
@@ -156,7 +156,7 @@ def _exponential(*, gamma: float | str, **parameters: Any) -> Any:
 
 
 def _kernel_model(*, task: str, n_rows: int, balanced: bool, random_state: int) -> Any:
-    # late: they are made of what is registered here
+    # late imports: these models are made of methods registered here
     from bochner.models.classifier import KernelClassifier
     from bochner.models.regressor import KernelRegressor
 
@@ -469,7 +469,7 @@ METHODS: dict[str, Method] = {
 
 
 def find_method(name: str) -> Method:
-    """The method of this name, in any case of letters; a ValueError names those there are.
+    """Return the method of this name, ignoring case; a ValueError lists the known methods.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from bochner.models.methods import Method, find_method
 from bochner.models.preparation import make_preparation
 
 DEFAULT_C = 10.0
-_SVC_STEPS = 10**7  # of two rows each; with a very large C there would be no end
+_SVC_STEPS = 10**7  # of two rows each; with a very large C it would not end otherwise
 
 
 def make_head(
@@ -38,20 +38,20 @@ def make_head(
     balanced: bool = False,
     squares: bool = False,
 ) -> LinearHead:
-    """The unfitted linear model on features: squared hinge for two classes, otherwise ridge.
+    """Return the unfitted linear model: squared hinge for two classes, otherwise ridge.
 
     Parameters
     ----------
     task : {"classification", "regression"}
-        What the labels are.
+        The kind of task.
     n_classes : int or None
         Number of classes.
     C : float, "auto" or None, default=None
-        Weight of the loss; None is 10, ``"auto"`` is chosen on held-out rows.
+        Weight of the loss. None means 10; ``"auto"`` chooses it on held-out rows.
     balanced : bool, default=False
-        Whether every class weighs the same, however many rows it has.
+        Whether every class has the same weight, however many rows it has.
     squares : bool, default=False
-        Least squares for two classes too: many penalties cost as little as one.
+        Whether to use least squares for two classes too: many penalties cost as little as one.
     """
     C = DEFAULT_C if C is None else C
     if task == "regression":
@@ -61,14 +61,14 @@ def make_head(
 
 
 def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: bool = False) -> Any:
-    """The unfitted exact kernel method: SVC, or kernel ridge regression of centred numbers.
+    """Return the unfitted exact method: SVC, or kernel ridge regression of standardised targets.
 
     Parameters
     ----------
     task, C, balanced
-        As for :func:`make_head`.
+        The same as for :func:`make_head`.
     gamma : float
-        Of the Gaussian kernel.
+        Parameter of the Gaussian kernel.
     """
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.svm import SVC
@@ -81,13 +81,13 @@ def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: boo
     return SVC(C=C, gamma=gamma, class_weight=weights, max_iter=_SVC_STEPS)
 
 
-METRICS = (*MODES, RELEVANCE)  # from the simplest to the one with most freedom
+METRICS = (*MODES, RELEVANCE)  # from the simplest to the most flexible
 
 
 def make_metric(name: str, task: str, random_state: int = 0) -> Any:
-    """The unfitted metric of a name: of :data:`METRICS`, or ``"auto"``.
+    """Return the unfitted metric of a name in :data:`METRICS`, or ``"auto"``.
 
-    Weights of the columns are those for the Gaussian kernel, which most maps have.
+    Column weights are learned for the Gaussian kernel, which most maps have.
     """
     given: dict[str, Any] = {"target": task, "random_state": random_state}
     if name == RELEVANCE:
@@ -96,13 +96,13 @@ def make_metric(name: str, task: str, random_state: int = 0) -> Any:
 
 
 def unfitted_metric(fitted: Any) -> Any:
-    """A metric to be fitted to other rows, in the mode that was chosen."""
+    """Return an unfitted metric for other rows, in the mode that was chosen."""
     fresh = clone(fitted)
     return fresh.set_params(mode=fitted.mode_) if "mode" in fresh.get_params() else fresh
 
 
 def check_metric(method: Method, metric: str | None) -> None:
-    """A ValueError where a method cannot have a metric."""
+    """Raise a ValueError if a method cannot have a metric."""
     if metric is None:
         return
     if method.images:
@@ -114,7 +114,7 @@ def check_metric(method: Method, metric: str | None) -> None:
 
 
 def count_classes(y: Any, task: str) -> int | None:
-    """The number of classes; None for numbers."""
+    """Return the number of classes; None for regression."""
     return len(np.unique(np.asarray(y))) if task == "classification" else None
 
 
@@ -133,38 +133,43 @@ def make_model(
     metric: str | None = None,
     **settings: Any,
 ) -> Pipeline:
-    """An unfitted pipeline with the steps ``prepare``, ``map`` and ``head``.
+    """Return an unfitted pipeline with the steps ``prepare``, ``map`` and ``head``.
 
-    With a `metric` there is a step ``metric`` before the map.
+    With a `metric`, there is a step ``metric`` before the map.
 
     Parameters
     ----------
     method : str
         A key of :data:`bochner.models.methods.METHODS`.
     X : DataFrame, array or sparse matrix of shape (n, d)
-        Rows, looked at to choose the preparation; for a rule `gamma` also to know the scale of
-        what comes out of it.
+        Rows, used to choose the preparation, and the scale of the prepared rows if `gamma` is a
+        rule.
     y : array of shape (n,)
-        Labels, of which only the number of classes is looked at.
+        Labels, of which only the number of classes is used.
     task : {"classification", "regression"}
-        What the labels are.
+        The kind of task.
     width : int or None, default=256
-        Number of columns of the map; not looked at by the exact kernel method.
+        Number of columns of the map; ignored by the exact kernel method.
     gamma : float, "scale" or "median", default="median"
-        As in ``exp(-gamma |x - y|^2)`` of prepared rows; for the rules see
+        Parameter of the kernel ``exp(-gamma |x - y|^2)`` of prepared rows; for the rules, see
         :class:`~bochner.FourierFeatures`.
     C : float or None, default=None
-        Weight of the loss; None is 10.
+        Weight of the loss. None means 10.
     balanced : bool, default=False
-        Whether every class weighs the same, however many rows it has.
+        Whether every class has the same weight, however many rows it has.
     random_state : int, default=0
-        The seed of the map, and of the metric.
+        Seed of the map and of the metric.
     image_shape : tuple of int or None, default=None
-        Height, width and channels, where rows are images.
-    metric : {"auto", "diagonal", "root", "full"} or None, default=None
-        Its name, see :func:`make_metric`; None is no metric.
+        Height, width and channels, if rows are images.
+    metric : {"auto", "diagonal", "root", "full", "relevance"} or None, default=None
+        Name of the metric, see :func:`make_metric`; None means no metric.
     **settings
         Other parameters of the map, such as `beta`.
+
+    Returns
+    -------
+    Pipeline
+        The unfitted pipeline.
 
     Examples
     --------
@@ -187,7 +192,7 @@ def make_model(
         )
     prepare = make_preparation(X, image_shape)
     if isinstance(gamma, str) and not found.images:
-        # of rows before a metric, which keeps their variance
+        # by the rows before the metric, which preserves their variance
         gamma = gamma_by_rule(clone(prepare).fit_transform(X), gamma)
     first: list[tuple[str, Any]] = [("prepare", prepare)]
     if metric is not None:
@@ -210,7 +215,7 @@ def make_model(
 def fit_model(
     model: Pipeline, X: Any, y: Any, refit: Callable[[Any, Any], Any] | None = None
 ) -> Pipeline:
-    """Fit a pipeline; with `refit`, which makes it from prepared rows, the map is not its own."""
+    """Fit a pipeline; if `refit` is given, it makes the fitted map from prepared rows."""
     if refit is None:
         return model.fit(X, y)
     *first, (name, _), (last, head) = model.steps
@@ -229,7 +234,7 @@ def make_whole(
     random_state: int = 0,
     image_shape: tuple[int, int, int] | None = None,
 ) -> Pipeline:
-    """The unfitted pipeline of a method that is a whole model, for rows as they are in a file."""
+    """Return the unfitted pipeline of a whole model, for rows as they are in a file."""
     assert method.whole is not None
     model = method.whole(
         task=task, n_rows=X.shape[0], balanced=balanced, random_state=random_state
@@ -239,7 +244,7 @@ def make_whole(
 
 
 def gamma_by_rule(X: Any, rule: str = DEFAULT_GAMMA) -> float:
-    """What a rule for `gamma` gives for prepared rows; 1 for constant ones."""
+    """Return the `gamma` that a rule gives for prepared rows; 1 for constant rows."""
     kernel = resolve_kernel("gaussian", rule, X, np.random.RandomState(0))
     assert isinstance(kernel, StandardKernel)
     return float(kernel.width)

@@ -32,20 +32,20 @@ from bochner.models.schema import SchemaError
 from bochner.models.streaming import expected_rows
 from bochner.records.files import writing_whole
 
-FEW_ROWS = 4000  # that are predicted before compiled loops are worth loading
+FEW_ROWS = 4000  # rows up to which compiled loops are not worth loading
 
 Extra = Literal["scores", "probabilities"] | None
 
 
 @dataclass
 class PredictionSummary:
-    """What there is to say after predicting."""
+    """What to report after predicting."""
 
     n_rows: int = 0  # rows predicted
     n_files: int = 1
     notes: list[str] = field(default_factory=list)  # sentences for the user, each once
     unseen: dict[str, int] = field(default_factory=dict)  # rows with a new value, by category
-    # the score of the rows that have a target, if there are any
+    # the score of the rows that have a target, if any do
     measure: str | None = None
     score: float | None = None
     n_scored: int = 0
@@ -53,7 +53,7 @@ class PredictionSummary:
 
 @dataclass
 class _Outcome:
-    """What came of predicting some rows; two of them can be added."""
+    """The outcome of predicting some rows; two outcomes can be added."""
 
     score: RunningScore | None
     n_rows: int = 0
@@ -100,7 +100,7 @@ class _Predictor:
         return outcome
 
     def run_file(self, path: Path, writer: TableWriter) -> _Outcome:
-        """As :meth:`run`, for one of several files: errors name it, and it may be empty."""
+        """Run on one of several files: errors name the file, and it may be empty."""
         notes: list[str] = []
         try:
             outcome = self.run(stream_file(path, self.expected, notes), writer, notes)
@@ -113,7 +113,7 @@ class _Predictor:
         return outcome
 
     def nothing(self) -> _Outcome:
-        """What comes of no rows."""
+        """Return the outcome of no rows."""
         return _Outcome(None if self.measure is None else running_score(self.measure))
 
     def _predict(self, rows: Any, y: Any, writer: TableWriter, outcome: _Outcome) -> None:
@@ -137,7 +137,7 @@ class _Predictor:
             outcome.score.add(np.asarray(y, object)[known], predicted[known])
 
     def summary(self, outcome: _Outcome, source: str | Path) -> PredictionSummary:
-        """What there is to say, once all is predicted."""
+        """Return what to report once everything is predicted."""
         if outcome.n_rows == 0:
             raise TableError(f"the file {source} has no rows.")
         summary = PredictionSummary(outcome.n_rows, outcome.n_files, unseen=outcome.unseen)
@@ -165,13 +165,13 @@ def predict_file(
     """Predict the rows of a file, or of several, and write one table, one line per row.
 
     Rows are read and predictions written in pieces, so that a file may be larger than memory
-    (but for an npz file, whose arrays are read whole). The target may be missing. `extra` is what
-    else to write for every row: a column for each class (for two classes one score). The end of
-    `name` says in which format, by default CSV. A file that cannot be read, or does not fit the
-    model, is a TableError or a SchemaError in one line.
+    (except for an npz file, whose arrays are read whole). The target may be missing. `extra` says
+    what else to write for every row: one column per class (for two classes, a single score). The
+    suffix of `name` determines the format, by default CSV. A file that cannot be read, or does not
+    fit the model, raises a TableError or a SchemaError in one line.
 
-    Names of classes are written as they are, so that what is read back is what was learned; a note
-    says so where a spreadsheet would take one for a formula.
+    Class names are written as they are, so that the names read back are those that were learned; a
+    note says so if a spreadsheet would take one for a formula.
     """
     predictor, notes = _Predictor(model, extra, device), list[str]()
     writer = written_format(Path(name)).writer(file)
@@ -195,12 +195,12 @@ def predict_folder(
     cluster: Cluster | None = None,
     device: Any = "cpu",
 ) -> PredictionSummary:
-    """Predict several files, each into a file of its own in a folder that exists.
+    """Predict several files, each into a file of its own in an existing folder.
 
-    The result of a file has its name, in its format where that can be written, otherwise as CSV.
-    Files without rows are left out, and with `skip_bad_files` those that cannot be read; the notes
-    say how many. `watch` is told how many files are done. On a cluster, whose workers see the same
-    folders, every file is one task.
+    The result of a file has the same name, and the same format if that can be written, otherwise
+    CSV. Files without rows are left out, as are, with `skip_bad_files`, files that cannot be read;
+    the notes say how many. `watch` is called with the number of files that are done. On a cluster,
+    whose workers must see the same folders, every file is one task.
     """
     predictor = _Predictor(model, extra, device)
     files = find_source(source).files
@@ -234,7 +234,7 @@ def _watched(tasks: Iterable[Task], watch: Callable[[int], None]) -> Iterator[Ta
 
 
 def _result_paths(files: tuple[Path, ...], folder: Path) -> list[Path]:
-    """Where the predictions of files go: in subfolders, where the files are."""
+    """Return the paths of the predictions of files, in the same subfolders as the files."""
     parents = [path.resolve().parent for path in files]
     common = os.path.commonpath(parents)
     paths = []
@@ -283,7 +283,7 @@ def _is_number(text: str) -> bool:
 
 
 def _find_measure(model: Model) -> Measure | None:
-    """The measure that the model was trained for; by default the first that suits its task."""
+    """Return the measure that the model was trained for; by default the first for its task."""
     name = model.details.get("measure")
     if name:
         return MEASURES.get(str(name))
@@ -294,7 +294,7 @@ def _find_measure(model: Model) -> Measure | None:
 def _extra_columns(
     model: Model, predictor: BatchPredictor, extra: Extra
 ) -> tuple[list[str], Callable[[Any], NDArray[Any]] | None]:
-    """The names of the columns after the prediction, and the function that gives them."""
+    """Return the names of the columns after the prediction, and a function for their values."""
     if extra is None:
         return [], None
     if not hasattr(model.pipeline, "decision_function"):

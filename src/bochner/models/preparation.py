@@ -1,9 +1,9 @@
-"""Columns of any kind made numbers of comparable size, by scikit-learn's own preprocessing.
+"""Preparation: columns of any kind as numbers of comparable size, by scikit-learn's preprocessing.
 
-What is done to a column follows from its kind, which is read off the rows once, before anything
-is fitted: numbers are filled in and standardised, categories become columns of zeros and ones,
-dates become days. Columns that cannot help are left out: constant ones, and text in which nearly
-every row has a value of its own. Images are different: their pixels share one scale.
+What is done to a column follows from its kind, which is determined from the rows once, before
+anything is fitted: numbers are imputed and standardised, categories become columns of zeros and
+ones, and dates become days. Columns that cannot help are left out: constant ones, and text in
+which nearly every row has a value of its own. Images are different: their pixels share one scale.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from bochner.data.columns import (
 )
 from bochner.records.wording import listed
 
-FEWEST_OF_A_CATEGORY = 5  # rows; the rarer ones share a column
-_DENSE_COLUMNS = 500  # up to which the result is dense, however many zeros there are
-_MOST_OF_TREES = 250  # categories of a column that trees are given
+FEWEST_OF_A_CATEGORY = 5  # rows; rarer categories share a column
+_DENSE_COLUMNS = 500  # columns up to which the result is dense, however many zeros there are
+_MOST_OF_TREES = 250  # most categories of a column that trees are given
 _DAY = 86_400e6  # microseconds
 _PIXEL_ROWS = 1000  # images looked at together
 
 
 class _FrameTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Of the columns of a DataFrame, whatever they hold."""
+    """Base class of transformers of the columns of a DataFrame, whatever they hold."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the columns."""
@@ -69,10 +69,11 @@ class _FrameTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class DaysSinceEpoch(_FrameTransformer):
-    """Columns of dates, or of text that says dates, as days since the first of January 1970.
+    """Convert columns of dates, or of text that says dates, to days since 1 January 1970.
 
-    What cannot be read as a date is missing, which is NaN. The attribute `day_first_` says of each
-    column whether the day comes before the month: where only that makes sense of all rows.
+    Values that cannot be read as a date are missing, which is NaN. The attribute `day_first_` says
+    for each column whether the day comes before the month, which is assumed only if more of the
+    first values are dates that way.
 
     >>> import pandas as pd
     >>> DaysSinceEpoch().fit_transform(pd.DataFrame({"day": ["1970-01-02", "soon"]})).tolist()
@@ -86,7 +87,7 @@ class DaysSinceEpoch(_FrameTransformer):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Days of every column, of shape (n, columns)."""
+        """Return the days of every column, an array of shape (n, columns)."""
         frame = self._frame(X)
         days = [
             _days(column, first)
@@ -97,13 +98,13 @@ class DaysSinceEpoch(_FrameTransformer):
 
 def _days(column: Any, day_first: bool) -> Any:
     times = parse_times(column, day_first)
-    # Not in nanoseconds, which end in the year 2262.
+    # Not in nanoseconds, whose range ends in the year 2262.
     values = times.dt.tz_localize(None).astype("datetime64[us]").astype("int64")
     return np.where(times.isna(), np.nan, values / _DAY)
 
 
 class CategoryNames(_FrameTransformer):
-    """Columns of categories as text; what is missing is a category of its own, ``"(missing)"``.
+    """Convert columns of categories to text, with a category ``"(missing)"`` for missing values.
 
     >>> import pandas as pd
     >>> CategoryNames().fit_transform(pd.DataFrame({"a": ["x", None, 3]})).tolist()
@@ -111,20 +112,20 @@ class CategoryNames(_FrameTransformer):
     """
 
     def transform(self, X: Any) -> Any:
-        """Text of every column, an object array of shape (n, columns)."""
+        """Return the text of every column, an object array of shape (n, columns)."""
         frame = self._frame(X).astype(object)
         return frame.map(str).where(frame.notna(), "(missing)").to_numpy(dtype=object)
 
 
 class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Pixels of images, all shifted and scaled by the same two numbers.
+    r"""Shift and scale all pixels of images by the same two numbers.
 
     .. math:: z = (x - m) / s
 
-    with the mean `m` of all pixels of all images and the root `s` of their mean squared distance
-    to it. Pixels that hardly vary stay small, where a scale of their own would blow up their
-    noise, and patterns stay what they are. No column is left out. Missing pixels become 0, the
-    mean; sparse rows become dense. The attributes are `mean_` and `scale_`, which is 1 where all
+    where `m` is the mean of all pixels of all images, and `s` the root of their mean squared
+    distance to it. Pixels that hardly vary stay small, where a scale of their own would amplify
+    their noise, and patterns are preserved. No column is left out. Missing pixels become 0, the
+    mean; sparse rows become dense. The attributes are `mean_` and `scale_`, which is 1 if all
     pixels are the same.
 
     >>> PixelScaler().fit_transform([[0, 0, 4], [0, 0, 8]]).round(2).tolist()
@@ -132,7 +133,7 @@ class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find mean and scale."""
+        """Compute the mean and the scale."""
         # converted to floats a few rows at a time: images are often of one byte per pixel
         X = self._validate(X, reset=True, dtype="numeric")
         total = squares = 0.0
@@ -149,7 +150,7 @@ class PixelScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Scaled pixels, an array of shape (n, columns), float32 for float32."""
+        """Return the scaled pixels, an array of shape (n, columns), float32 for float32."""
         check_is_fitted(self, "scale_")
         X = self._validate(X, reset=False, dtype=FLOAT_DTYPES)
         Z = _dense(X, X.dtype, copy=True)
@@ -178,22 +179,22 @@ def _dense(X: Any, dtype: Any, copy: bool = False) -> Any:
 def make_preparation(
     X: Any, image_shape: Sequence[int] | None = None, *, standardize: bool = True
 ) -> Any:
-    """An unfitted transformer that makes numbers of rows like these.
+    """Return an unfitted transformer that converts rows like these to numbers.
 
     Parameters
     ----------
     X : DataFrame, array or sparse matrix of shape (n, d)
-        Rows, looked at for the kinds of their columns.
+        Rows, used to determine the kinds of their columns.
     image_shape : sequence of int or None, default=None
-        Given where the rows are images: then all columns are pixels, of one scale.
+        Shape of the images, if the rows are images: then all columns are pixels, of one scale.
     standardize : bool, default=True
-        Whether dense numbers are standardised; if not, they are only filled in.
+        Whether dense numbers are standardised; if not, missing values are only imputed.
 
     Returns
     -------
     transformer
-        For a DataFrame, one that finds its columns by name. Dense arrays are filled in and
-        standardised; sparse ones divided by the largest entry of each column, and stay sparse.
+        For a DataFrame, a transformer that finds its columns by name. Dense arrays are imputed and
+        standardised; sparse ones are divided by the largest entry of each column, and stay sparse.
 
     Examples
     --------
@@ -215,9 +216,10 @@ def make_preparation(
 
 
 class TreeColumns(_FrameTransformer):
-    """Columns as trees take them: numbers with their gaps, dates as days, categories as such.
+    """Convert columns for trees: numbers keep missing values, dates become days.
 
-    The result is a DataFrame. Of very many categories the rarest count as missing.
+    Categories become categorical columns; if there are very many, the rarest count as missing. The
+    result is a DataFrame.
 
     >>> import pandas as pd
     >>> made = TreeColumns().fit_transform(pd.DataFrame({"a": [1, None, 2], "b": ["x", "y", "x"]}))
@@ -226,7 +228,7 @@ class TreeColumns(_FrameTransformer):
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find kinds and categories of the columns."""
+        """Find the kinds and the categories of the columns."""
         frame = self._frame(X, reset=True)
         self.kinds_ = {k: kind for k, kind in column_kinds(frame).items() if kind in USED_KINDS}
         self.day_first_ = {name: day_comes_first(frame[name]) for name in self._of_kind("date")}
@@ -237,7 +239,7 @@ class TreeColumns(_FrameTransformer):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The columns that can be used, as a DataFrame."""
+        """Return the columns that can be used, as a DataFrame."""
         import pandas as pd
 
         frame, made = self._frame(X), {}
@@ -259,14 +261,14 @@ class TreeColumns(_FrameTransformer):
 
 
 def make_tree_preparation(X: Any, image_shape: Sequence[int] | None = None) -> Any:
-    """An unfitted transformer of rows like these for models that take gaps and categories.
+    """Return an unfitted transformer for models that accept missing values and categories.
 
     Parameters
     ----------
     X : DataFrame, array or sparse matrix of shape (n, d)
         Rows; all but a DataFrame are left as they are.
     image_shape : sequence of int or None, default=None
-        Not looked at.
+        Ignored.
 
     Examples
     --------
@@ -279,7 +281,7 @@ def make_tree_preparation(X: Any, image_shape: Sequence[int] | None = None) -> A
 
 
 def _check_varies(X: Any) -> None:
-    """A ValueError where no column says anything: none varies, and none has gaps in some rows."""
+    """Raise a ValueError if no column varies, and none has missing values in some rows only."""
     X = np.asarray(X)
     if X.ndim == 2 and X.size and bool((X[:1] == X).all()):
         raise ValueError(f"there is no column to learn from: none of {X.shape[1]} varies.")
@@ -291,7 +293,7 @@ def _fill_and_scale(standardize: bool) -> list[tuple[str, Any]]:
 
 
 def _prepare_columns(X: Any, standardize: bool) -> ColumnTransformer:
-    """For a DataFrame: to each column what its kind needs."""
+    """Return the transformer for a DataFrame, which treats each column according to its kind."""
     kinds = column_kinds(X)
     names = {kind: [name for name in kinds if kinds[name] == kind] for kind in USED_KINDS}
     if not any(names.values()):
@@ -319,7 +321,7 @@ def _prepare_columns(X: Any, standardize: bool) -> ColumnTransformer:
 
 
 def prepared_names(prepare: Any) -> list[str]:
-    """The names of the columns that a fitted preparation makes, as a person would write them.
+    """Return readable names of the columns that a fitted preparation makes.
 
     Examples
     --------
@@ -330,20 +332,20 @@ def prepared_names(prepare: Any) -> list[str]:
     ['size', 'missingindicator_size', 'colour_blue', 'colour_red']
     """
     names = [str(name) for name in prepare.get_feature_names_out()]
-    if isinstance(prepare, ColumnTransformer):  # has put the name of a part before each
+    if isinstance(prepare, ColumnTransformer):  # prefixes each with the name of a part
         return [name.partition("__")[2] for name in names]
     return names
 
 
 def preparation_notes(X: Any, image_shape: Sequence[int] | None = None) -> tuple[str, ...]:
-    """Sentences about what the preparation does that one might not expect.
+    """Return sentences about what the preparation does that users might not expect.
 
     Parameters
     ----------
     X : DataFrame, array or sparse matrix
         Rows.
     image_shape : sequence of int or None, default=None
-        Given where the rows are images.
+        Shape of the images, if the rows are images.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Training rows, and what is learned from them."""
+"""Training rows, and the metrics learned from them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bochner.models.pipelines import count_classes, make_head, make_metric, unfi
 
 @dataclass(frozen=True)
 class LearnedMetric:
-    """A fitted metric, and the seconds that it took; None does nothing to rows."""
+    """A fitted metric and the seconds that its fit took; a metric of None changes nothing."""
 
     fitted: Any = None
     seconds: float = 0.0
 
     def __call__(self, X: Any) -> Any:
-        """Rows as the map is to see them."""
+        """Return rows as the map is to see them."""
         return X if self.fitted is None else self.fitted.transform(X)
 
 
@@ -35,12 +35,12 @@ NO_METRIC = LearnedMetric()
 class Problem:
     """Prepared training rows, labels, and what is learned from them.
 
-    `seed` is that of the map, and decides which rows are held out. `gamma` is given by the user;
-    None is chosen among multiples of the default rule. The maps of this package work on `device`:
-    ``"cpu"`` for NumPy, otherwise a device of PyTorch. `image_shape` is height, width and
-    channels, where rows are images. `metric` is the name of a metric that is learned before any
-    map, once for all methods that share the problem; None is no metric. What is
-    found with a narrow map in the place of wider ones is kept in `found`.
+    `seed` is the seed of the map, and decides which rows are held out. `gamma` is given by the
+    user; if None, it is chosen among multiples of the default rule. The maps of this package work
+    on `device`: ``"cpu"`` for NumPy, otherwise a PyTorch device. `image_shape` is height, width
+    and channels, if rows are images. `metric` is the name of a metric that is learned before any
+    map, once for all methods that share the problem; None means no metric. Settings found with a
+    narrow map on behalf of wider ones are kept in `found`.
     """
 
     X: Any
@@ -56,15 +56,15 @@ class Problem:
     found: dict[Any, dict[str, Any]] = field(init=False, repr=False, default_factory=dict)
 
     def head(self, *, squares: bool = False) -> LinearHead:
-        """The unfitted linear model that is put on a map; with `squares` least squares."""
+        """Return the unfitted linear model for a map; with `squares`, least squares."""
         n_classes = count_classes(self.y, self.task)
         return make_head(self.task, n_classes, balanced=self.measure.balanced, squares=squares)
 
     def learn_metric(self, rows: NDArray[np.intp] | None = None) -> LearnedMetric:
-        """The metric of some rows, or of all.
+        """Learn the metric of some rows, or of all, unless it is known.
 
-        The first one chooses the mode, where it is open, for all others: a gamma and a penalty
-        that suit one mode need not suit another.
+        The first metric chooses the mode, if it is not given, for all others: a gamma and a
+        penalty that suit one mode need not suit another.
         """
         if self.metric is None:
             return NO_METRIC
@@ -82,9 +82,9 @@ class Problem:
         return self.metrics[key]
 
     def rows_for(self, method: Method, X: Any) -> Any:
-        """Rows on the device, except for scikit-learn's own methods."""
+        """Return rows on the device, except for scikit-learn's own methods."""
         return X if method.baseline else self.place(X)
 
     def place(self, X: Any) -> Any:
-        """Rows on the device."""
+        """Return rows on the device."""
         return on_device(X, self.device)

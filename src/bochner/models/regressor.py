@@ -1,4 +1,4 @@
-"""KernelRegressor: the best kernel model for numbers, in one line."""
+"""KernelRegressor: the best kernel model for regression, in one line."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from bochner.weights import rows_with_weight
 
 
 class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
-    r"""The best kernel model for the numbers of your data, everything chosen on held-out rows.
+    r"""The best kernel model for a regression task, with every choice made on held-out rows.
 
-    As :class:`KernelClassifier`, with the smallest squared error on held-out rows. Its certificate
-    bounds the share of new rows whose error is larger than that of nine in ten held-out ones.
+    It works like :class:`KernelClassifier`, with choices made by the squared error on held-out
+    rows. Its certificate bounds the share of new rows whose error is larger than that of nine in
+    ten held-out rows.
 
     Parameters
     ----------
     n_components, features, kernel, metric, scaling, penalty, validation_fraction, time_budget, \
             n_jobs, random_state, verbose
-        As in :class:`KernelClassifier`.
+        The same as for :class:`KernelClassifier`.
 
     Attributes
     ----------
     pipeline_, preparation_, search_results_, chosen_, importances_, columns_, n_features_in_
-        As in :class:`KernelClassifier`.
+        The same as for :class:`KernelClassifier`.
     certificate_ : Guarantee
         A bound on the share of new rows whose error exceeds ``details["error"]``, for the same
         setting trained without the held-out rows.
@@ -58,17 +59,17 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose a model and train it.
+        """Choose a model on held-out rows and train it on all rows.
 
         Parameters
         ----------
         X : array-like, table, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         y : array-like of shape (n,) or (n, k)
-            Numbers, one per row or one per row and output.
+            Targets, one number per row, or one per row and output.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows; those of weight 0 are left out altogether. The metric does not
-            look at the weights.
+            Weights of the rows; rows of weight 0 are left out altogether. The metric does not
+            use the weights.
 
         Returns
         -------
@@ -79,7 +80,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
         return self._fit(X, y, self._weights(y, sample_weight))
 
     def predict(self, X: Any) -> Any:
-        """Predicted numbers, where `X` is.
+        """Predict the target of every row, on the device of `X`.
 
         Parameters
         ----------
@@ -112,7 +113,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
 
 
 def _numbers(y: Any, n_rows: float) -> NDArray[np.float64]:
-    """Numbers on the host, one row per row."""
+    """Return the targets as float64 on the host, with one entry per row."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     if is_dask(y):

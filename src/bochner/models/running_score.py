@@ -1,4 +1,4 @@
-"""Scores of predictions that come in pieces: counts and sums are kept, the rows are not."""
+"""Scores of predictions that come in pieces: only counts and sums are kept, not the rows."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from bochner.records.wording import counted
 
 
 class RunningScore(ABC):
-    """A score to which rows are added."""
+    """A score that rows can be added to."""
 
     n_rows = 0
 
     @abstractmethod
     def add(self, truth: NDArray[Any], predicted: NDArray[Any]) -> None:
-        """Count rows whose labels are known."""
+        """Add rows whose labels are known."""
 
     @abstractmethod
     def __add__(self, other: Any) -> RunningScore:
-        """The score of the rows of both."""
+        """Return the score of the rows of both."""
 
     @abstractmethod
     def value(self) -> float | None:
-        """The score of all rows so far; None where there is none."""
+        """Return the score of all rows so far; None if there is none."""
 
     @abstractmethod
     def notes(self) -> list[str]:
-        """Sentences for the user."""
+        """Return sentences for the user."""
 
 
 class _ClassScore(RunningScore):
-    """Of classes: how often each label met each prediction says all that a measure looks at."""
+    """Score of classes, from the counts of each pair of a label and a prediction."""
 
     def __init__(self, score: Callable[[Any, Any, Any], float], classes: Sequence[Any]) -> None:
         self._score = score
@@ -70,7 +70,7 @@ class _ClassScore(RunningScore):
 
 
 class _NumberScore(RunningScore):
-    """Of numbers: squared errors, and squares around the mean that are merged piece by piece."""
+    """Score of numbers, from squared errors and squares around the mean, merged by pieces."""
 
     def __init__(self, score: Callable[[float, float], float]) -> None:
         self._score = score
@@ -115,7 +115,7 @@ class _NumberScore(RunningScore):
 
 
 def running_score(measure: Measure, classes: Sequence[Any] = ()) -> RunningScore | None:
-    """The score of a measure, without rows yet; None where it needs all rows at once.
+    """Return the score of a measure, without rows yet; None if it needs all rows at once.
 
     >>> import numpy as np
     >>> from bochner.linear.scoring import MEASURES

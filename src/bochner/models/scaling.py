@@ -1,18 +1,18 @@
-r"""Columns of numbers brought to comparable size, wherever the rows are.
+r"""Scaling of numeric columns to comparable size, on whatever device the rows are.
 
 ============  ==========================================================================
-scaling       what becomes of a number `x` of a column
+scaling       result for a number `x` of a column
 ============  ==========================================================================
-``none``      itself
+``none``      `x` itself
 ``standard``  ``(x - mean) / standard deviation``
 ``robust``    ``z / sqrt(1 + (z / 3)^2)`` with ``z = (x - median) / interquartile range``:
-              outliers come close, and none is farther than 3
-``quantile``  the normal score of its rank, between -3 and 3
+              outliers are pulled in, and no value is farther from 0 than 3
+``quantile``  the normal score of the rank of `x`, between -3 and 3
 ============  ==========================================================================
 
-The values of columns that have two stay two apart. Sparse rows keep their zeros: they are divided
-by the standard deviation, and that is all. (scikit-learn's scalers know neither devices nor dask
-arrays, and none bends outliers.)
+With ``robust`` and ``quantile``, columns of two values are scaled so that these stay two apart.
+Sparse rows keep their zeros: they are only divided by the standard deviation. (scikit-learn's
+scalers support neither devices nor dask arrays, and none of them bends outliers.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from bochner.engine.summaries import sample_rows
 Scaling = Literal["none", "standard", "robust", "quantile"]
 SCALINGS: tuple[Scaling, ...] = ("standard", "none", "robust", "quantile")  # the simplest first
 
-_SAMPLE = 50_000  # rows that say where a column lies
+_SAMPLE = 50_000  # rows used to find the location and scale of a column
 _KNOTS = 1000
 FARTHEST = 3.0
 
@@ -43,19 +43,19 @@ Float = NDArray[np.float64]
 
 
 class ColumnScaler(FeatureMap):
-    r"""Columns of numbers brought to comparable size, each by itself.
+    r"""Scale columns of numbers to comparable size, each by itself.
 
     Parameters
     ----------
     scaling : {"standard", "none", "robust", "quantile"}, default="standard"
-        How, see the table of :mod:`bochner.models.scaling`.
+        The kind of scaling, see the table of :mod:`bochner.models.scaling`.
 
     Attributes
     ----------
     center_, scale_ : ndarray of shape (n_features_in_,)
-        What is subtracted, and what the rest is divided by.
-    knots_, scores_ : ndarray of shape (n_knots, n_features_in_) and (n_knots,)
-        Quantiles of the columns and their normal scores, for ``"quantile"``.
+        The value subtracted from each column, and the one that the difference is divided by.
+    knots_, scores_ : ndarray of shape (n_knots, n_features_in_) and (n_knots,), or None
+        Quantiles of the columns and their normal scores for ``"quantile"``, otherwise None.
 
     Examples
     --------
@@ -78,12 +78,12 @@ class ColumnScaler(FeatureMap):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find where the columns lie.
+        """Compute the center and the scale of the columns, and their quantiles if needed.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows; at most 50000 are looked at.
+            Rows, of which at most 50000 are used.
         y : ignored
             Present by convention.
 
@@ -140,7 +140,7 @@ class ColumnScaler(FeatureMap):
         return binary * scaled + (1 - binary) * bent
 
     def _ranked(self, x: Any, j: int) -> Any:
-        """Normal scores by interpolation between the knots."""
+        """Return normal scores by interpolation between the knots."""
         xp = namespace(x)
         values, scores = self.curve(j)
         knots, scores = convert(values, x), convert(scores, x)
@@ -153,7 +153,10 @@ class ColumnScaler(FeatureMap):
         return xp.take(scores, left) * (1 - share) + xp.take(scores, right) * share
 
     def curve(self, j: int) -> tuple[Float, Float]:
-        """Knots of a column, at least two, and their scores for "quantile"; of ties the middle."""
+        """Return the distinct knots of a column, at least two, and their scores for "quantile".
+
+        Ties get the middle of their scores.
+        """
         assert self.knots_ is not None
         assert self.scores_ is not None
         values, first = np.unique(self.knots_[:, j], return_index=True)
@@ -169,22 +172,25 @@ class ColumnScaler(FeatureMap):
 
 
 def _two_values(sample: Float) -> Float:
-    """1 where a column holds at most two values, else 0."""
+    """Return 1 for each column that holds at most two values, else 0."""
     low, high = sample.min(axis=0), sample.max(axis=0)
     return np.all((sample == low) | (sample == high), axis=0).astype(np.float64)
 
 
 def _robust(ordered: Float, binary: Float) -> tuple[Float, Float]:
-    """Medians, and interquartile ranges, or half the range where these are zero."""
+    """Return medians, and interquartile ranges or half the ranges.
+
+    Half the range is used for columns of two values, and where the interquartile range is zero.
+    """
     low, middle, high = _quantiles(ordered, np.array([0.25, 0.5, 0.75]))
     half = 0.5 * (ordered[:, -1] - ordered[:, 0])
     return middle, np.where((high > low) & (binary == 0), high - low, half)
 
 
 def _quantiles(ordered: Float, shares: Float) -> Float:
-    """Quantiles of sorted rows, by row of the result; linear between neighbours as in NumPy.
+    """Return quantiles of sorted rows, one per row of the result, by NumPy's linear interpolation.
 
-    Which would select among them once more: ten times as slow where many values are equal.
+    NumPy would partition the values once more: ten times as slow where many of them are equal.
     """
     position = shares * (ordered.shape[1] - 1)
     below = position.astype(int)

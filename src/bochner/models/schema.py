@@ -1,4 +1,4 @@
-"""What a model expects of the rows that it predicts: which columns, of which kinds."""
+"""The schema of a model: which columns, and of which kinds, the rows to predict must have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS = {"true": 1.0, "false": 0.0}
 
 
 class SchemaError(ValueError):
-    """Rows that do not have the columns of the model, in one line for the user."""
+    """Error for rows that do not have the columns of the model, in one line for the user."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Column:
     name: str
     kind: Kind  # see bochner.data.columns.column_kinds; text and constants are not used
     dtype: str  # "bool", "number", "datetime" or "str"
-    # of a category, so that new ones can be counted; None where there are very many
+    # the values of a category, so that new ones can be counted; None if there are very many
     values: tuple[str, ...] | None = None
 
     @property
     def used(self) -> bool:
-        """Whether the model looks at it."""
+        """Whether the model uses the column."""
         return self.kind in USED_KINDS
 
 
@@ -46,8 +46,9 @@ class Schema:
     Parameters
     ----------
     n_columns : int
+        Number of columns.
     columns : tuple of Column or None
-        None where columns have no names: arrays and sparse matrices.
+        The columns; None if they have no names, as in arrays and sparse matrices.
     sparse : bool
         Whether the rows were a sparse matrix.
 
@@ -74,9 +75,9 @@ class Schema:
 
     @classmethod
     def of(cls, X: Any, *, pixels: bool = False) -> Self:
-        """The schema of rows: a pandas table, an array or a sparse matrix.
+        """Return the schema of rows: a pandas table, an array or a sparse matrix.
 
-        Where columns are `pixels`, all of them are numbers that the model looks at, also those
+        If the columns are `pixels`, all of them are numbers that the model uses, including those
         that do not vary.
         """
         if not hasattr(X, "columns"):
@@ -87,7 +88,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """The schema that :meth:`to_json` wrote; an error for anything else."""
+        """Return the schema that :meth:`to_json` wrote; raise an error for anything else."""
         n_columns, is_sparse = document["n_columns"], document["sparse"]
         if not isinstance(n_columns, int) or not isinstance(is_sparse, bool):
             raise ValueError(f"n_columns={n_columns!r} and sparse={is_sparse!r} are not a schema.")
@@ -101,15 +102,15 @@ class Schema:
         return cls(n_columns, columns, is_sparse)
 
     def to_json(self) -> dict[str, Any]:
-        """The schema as lists, numbers and strings."""
+        """Return the schema as lists, numbers and strings."""
         return asdict(self)
 
     def arrange(self, X: Any) -> tuple[Any, list[str]]:
-        """Rows as the model takes them, and what there is to tell the user.
+        """Return rows as the model takes them, and notes for the user.
 
         Columns with names may come in any order, and there may be more of them. A sparse matrix
         may be wider or narrower: absent columns are zero. A column that is missing, or that holds
-        what cannot be meant, is a SchemaError.
+        values of the wrong kind, raises a SchemaError.
         """
         if self.columns is not None:
             return self._arrange_table(X)
@@ -124,7 +125,7 @@ class Schema:
         return X, []
 
     def unseen(self, X: Any) -> dict[str, int]:
-        """For each category, how many rows hold a value that was not there in training."""
+        """Return, for each category, how many rows hold a value not seen in training."""
         counts: dict[str, int] = {}
         for column in self.columns or ():
             if column.used and column.values is not None:
@@ -133,7 +134,7 @@ class Schema:
         return {name: count for name, count in counts.items() if count}
 
     def text_columns(self) -> list[str]:
-        """The columns that a text file should be read as text for, also where they are digits."""
+        """Return the columns to read as text from a text file, even if they look like numbers."""
         columns = self.columns or ()
         return [column.name for column in columns if column.used and column.dtype == "str"]
 
@@ -161,7 +162,7 @@ class Schema:
         return rows, [note] if more else []
 
     def _arrange_unnamed(self, X: Any) -> tuple[Any, list[str]]:
-        """A table for a model that was trained without names: by position."""
+        """Arrange a table, by position, for a model that was trained without column names."""
         if X.shape[1] != self.n_columns:
             raise SchemaError(
                 f"the model takes {self.n_columns} columns without names, the data have "
@@ -194,7 +195,7 @@ def _read_column(name: str, kind: str, dtype: str, values: Sequence[Any] | None)
 
 
 def _as(column: Column, values: Any) -> Any:
-    """The values of a column in the kind that the model was trained with."""
+    """Convert the values of a column to the kind that the model was trained with."""
     from pandas.api import types
 
     is_number = types.is_numeric_dtype(values.dtype)
@@ -223,14 +224,14 @@ def _numbers(column: Column, values: Any) -> Any:
 
 
 def _finite(numbers: Any) -> Any:
-    """Infinite numbers count as missing, as in training."""
+    """Replace infinite numbers by missing values, as in training."""
     if numbers.dtype.kind == "f" and np.isinf(numbers).any():
         return numbers.where(np.isfinite(numbers))
     return numbers
 
 
 def _dates(column: Column, values: Any) -> Any:
-    """Dates or text that says dates; some may be unreadable, which is missing, but not all."""
+    """Check dates, or text that says dates: some may be unreadable (missing), but not all."""
     import pandas as pd
 
     there = values.dropna()
@@ -243,7 +244,7 @@ def _dates(column: Column, values: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """A number as a file would write it: 3, not 3.0."""
+    """Return a number as a file would write it: 3, not 3.0."""
     if value != value:
         return None
     return str(int(value)) if float(value).is_integer() else str(value)
@@ -258,7 +259,7 @@ def _not(column: Column, what: str, wrong: Any) -> SchemaError:
 
 
 def _fit_width(X: Any, n_columns: int) -> tuple[Any, list[str]]:
-    """A sparse matrix with this many columns: cut, or with columns of zeros."""
+    """Cut a sparse matrix to this many columns, or add columns of zeros; also return notes."""
     X = sparse.csr_matrix(X, copy=True)
     note = f"the model knows {n_columns} columns only: others were ignored"
     notes = [note] if np.any(X.indices >= n_columns) else []

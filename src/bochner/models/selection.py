@@ -1,13 +1,13 @@
-"""Everything that a method leaves open, chosen on held-out training rows.
+"""Selection of the open settings of a method on held-out training rows.
 
-Gamma, the strength of a posterior, and the `C` of the head. Test rows are no part of this module,
-and a map that learns does not see the rows that its settings are chosen on: a penalty chosen on
-rows that the features were fitted to would be too weak. Each setting is searched in turn, from a
-common start, along a short list of values, with the others at the best so far: on a part of the
-rows, and with ridge regression, whose penalties all come from one set of sums. Then the path of
-`C` of the head is followed once, with all training rows, until two values do worse. What was
-chosen is fitted again on all rows. So is a metric: learned without the held-out rows first, then
-with all.
+These are gamma, the strength of a posterior, and the `C` of the head. Test rows are no part of
+this module, and a map that learns does not see the rows that its settings are chosen on: a penalty
+chosen on rows that the features were fitted to would be too weak. Each setting is searched in
+turn, from a common start, along a short list of values, with the others at the best so far. This
+is done on a part of the rows and with ridge regression, where one set of sums serves all
+penalties. Then the path of `C` of the head is followed once, with all training rows, until two
+values do worse. The chosen model is fitted again on all rows, and so is a metric, which is first
+learned without the held-out rows.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ __all__ = [
 ]
 
 GAMMAS = tuple(4.0**k for k in range(-3, 4))  # multiples of the rule
-CHOOSING_ROWS = 2500  # training rows that settings are chosen with; `C` with all
-_MANY = 2  # times as many: what few rows say of gamma is too small for all
+CHOOSING_ROWS = 2500  # training rows that settings are chosen with; `C` is chosen with all
+_MANY = 2  # with so many times these rows, the gamma found with few is too small for all
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A fitted metric, map and head for prepared rows; `seconds` is what fitting all took."""
+    """A fitted metric, map and head for prepared rows, and the `seconds` that all fits took."""
 
     feature_map: Any
     head: Any
@@ -83,12 +83,12 @@ class FittedModel:
         return float(self.settings["C"])
 
     def features(self, X: Any) -> Any:
-        """What the head sees of prepared rows, on the host."""
+        """Return the features of prepared rows that the head sees, on the host."""
         X = self.metric(self.place(X))
         return to_numpy(X if self.feature_map is None else self.feature_map.transform(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions for prepared rows."""
+        """Return predictions for prepared rows."""
         X = self.metric(self.place(X))
         if self.feature_map is None:
             return to_numpy(self.head.predict(X))
@@ -96,15 +96,15 @@ class FittedModel:
         return to_numpy(head.predict(feature_map.transform(X)))
 
     def predict_in_blocks(self, X: Any, block: int = 5000) -> NDArray[Any]:
-        """Predictions for prepared rows of which there are many."""
+        """Return predictions for many prepared rows, a block at a time."""
         starts = range(0, X.shape[0], block)
         return np.concatenate([self.predict(X[start : start + block]) for start in starts])
 
 
 def learn(method: str, width: int | None, problem: Problem) -> FittedModel:
-    """Choose what is open on held-out rows, then fit on all.
+    """Choose the open settings on held-out rows, then fit on all rows.
 
-    `width` is the number of columns of the map; None for the exact kernel method.
+    `width` is the number of columns of the map, or None for the exact kernel method.
     """
     found = find_method(method)
     before = sum(metric.seconds for metric in problem.metrics.values())
@@ -118,7 +118,8 @@ def learn(method: str, width: int | None, problem: Problem) -> FittedModel:
 def learn_whole(method: Method, X: Any, problem: Problem) -> FittedModel:
     """Fit a method that is a whole model, on rows as they are in a file.
 
-    They are those of the `problem`, which has them prepared. The fitted model takes such rows.
+    They are the rows that `problem` holds in prepared form. The fitted model takes unprepared
+    rows.
     """
     start = time.perf_counter()
     pipeline = make_whole(
@@ -157,8 +158,8 @@ def fit(
 ) -> FittedModel:
     """Fit the map and the head with given settings on all rows.
 
-    `score` is what held-out rows gave for them; `complete` makes the fitted map, where there is
-    a shorter way.
+    `score` is the score of these settings on held-out rows; `complete` makes the fitted map, if
+    that is possible with less work.
     """
     check_metric(method, problem.metric)
     y, given = problem.y, dict(settings)
@@ -185,9 +186,9 @@ def fit(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings: widths that cut a shell of eigenvalues, searches that stop early.
+    """Ignore warnings about widths that cut a shell of eigenvalues and searches that stop early.
 
-    What they are worth is measured.
+    How much these matter is measured by the score.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -195,7 +196,7 @@ def _quiet() -> Iterator[None]:
 
 
 def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
-    """Settings and penalty that are best on held-out rows; arguments as for :func:`learn`."""
+    """Choose the best settings and penalty on held-out rows; arguments as for :func:`learn`."""
     check_metric(method, problem.metric)
     base = gamma_by_rule(problem.X) if problem.gamma is None else problem.gamma
     settings: dict[str, Any] = {} if method.images else {"gamma": base}
@@ -226,7 +227,7 @@ def choose(method: Method, width: int | None, problem: Problem) -> Chosen:
 def _found(
     trial: SettingTrial, settings: Mapping[str, Any], lists: Mapping[str, tuple[float, ...]]
 ) -> dict[str, Any]:
-    """The best of the `lists`; for widths that are tried with the same narrower map once."""
+    """Find the best values of `lists`, once for all widths tried with the same narrower map."""
     known, key = trial.problem.found, (trial.method.name, trial.width)
     if key not in known or not trial.is_narrower:
         best = search(trial, trial.cheaper(settings), lists).settings
@@ -237,7 +238,7 @@ def _found(
 def _raised_gamma(
     trial: SettingTrial, settings: Mapping[str, Any], gammas: tuple[float, ...]
 ) -> float:
-    """The gamma found with few rows, or a larger one: more rows bear a narrower kernel."""
+    """Return the gamma found with few rows, or a larger one: more rows bear a narrower kernel."""
     known, key = trial.problem.found, (trial.method.name, trial.width, "raised")
     if key not in known or not trial.is_narrower:
         limited = trial.cheaper(settings)
@@ -261,12 +262,12 @@ def choose_map(
     folds: int = 1,
     settle: Callable[[Any], dict[str, Any]] = lambda feature_map: {},
 ) -> tuple[Any, FittedModel]:
-    """The candidate map and the penalty that are best on held-out rows, fitted on all rows.
+    """Choose the map and the penalty that are best on held-out rows, and fit them on all rows.
 
     Parameters
     ----------
     candidates : mapping
-        From a name to a function that makes an unfitted feature map.
+        Functions that make an unfitted feature map, by name.
     X : array of shape (n, d)
         Training rows, on the host or on a device.
     y : array of shape (n,)
@@ -274,24 +275,25 @@ def choose_map(
     head : LinearHead
         The unfitted linear model on the features.
     measure : Measure
-        What counts.
+        The measure that the choice is made by.
     seed : int
-        Decides which rows are held out.
+        Seed that decides which rows are held out.
     max_rows : int or None, default=None
-        When there are several candidates, one is chosen with at most this many rows; the penalty
-        is then chosen again with all.
+        If there are several candidates, one is chosen with at most this many rows; the penalty is
+        then chosen again with all.
     folds : int, default=1
-        With more than one every row is held out once, and scores are averaged: for few rows.
+        Number of splits. With more than one, every row is held out once and scores are averaged,
+        which is meant for few rows.
     settle : callable, default: nothing
-        From the map that the penalty was chosen with to the settings it found for itself, which
-        the one of all rows takes over: what it would find again need not suit the penalty.
+        Returns the settings that the map used to choose the penalty found by itself. The map of
+        all rows takes them over, as the settings it would find again need not suit the penalty.
 
     Returns
     -------
     name : object
-        Of the candidate that was chosen.
+        Name of the candidate that was chosen.
     model : FittedModel
-        Its `seconds` are those of the map's fit alone.
+        The fitted model, whose `seconds` are those of the map's fit alone.
 
     Examples
     --------
@@ -332,7 +334,7 @@ def _best_candidate(
     measure: Measure,
     splits: Sequence[Split],
 ) -> tuple[Any, int, float, Any]:
-    """Name, position in the path of penalties, mean score over the splits, and the last's map."""
+    """Return the best candidate's name, penalty position and mean score, and its last map."""
     best: tuple[Any, int, float, Any] | None = None
     patience = PATIENCE if len(splits) == 1 else None  # means need whole paths
     for name, make in candidates.items():

@@ -1,4 +1,4 @@
-"""What a search tries: settings of a kernel model, and how they did on held-out rows."""
+"""Settings of a kernel model that a search tries, and their results on held-out rows."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ FIRST_PENALTY = 1e-5
 Loss = Literal["squared_error", "squared_hinge"]
 SQUARES: Loss = "squared_error"
 HINGE: Loss = "squared_hinge"
-# Of the logistic loss of a decision, for targets -1 and 1. One that suits each setting, and the
-# squared hinge loss, were measured: they prefer stronger penalties, which more rows do not bear.
+# Slope of the logistic loss of a decision, for targets -1 and 1. A slope that suits each setting,
+# and the squared hinge loss, were measured: they prefer stronger penalties, which more rows do not
+# bear.
 _SLOPE = 2.0
-_DISTANCE_ROWS = 500  # whose median distance is known to a hundredth
+_DISTANCE_ROWS = 500  # enough to know the median distance to a hundredth
 
 Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows, their targets as columns, and weights; `y` are the targets as they were given."""
+    """Rows with their targets as columns and their weights; `y` holds the targets as given."""
 
     X: Any
     y: NDArray[Any]
@@ -52,7 +53,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Space:
-    """Rows to fit on and to judge by, after scaling and metric."""
+    """Rows to fit on and rows to judge by, after a scaling and a metric."""
 
     X: Any
     held_X: Any
@@ -62,11 +63,11 @@ class Space:
 
     @cached_property
     def single(self) -> Space:
-        """The same in float32 where the rows are dense and on the host: half of the work."""
+        """The same rows in float32 if they are dense and on the host: half of the work."""
         return Space(single_rows(self.X), single_rows(self.held_X))
 
     def distance(self, name: str) -> float:
-        """The median distance of a name between rows."""
+        """Return the median distance between rows, for the distance of this name."""
         with self._lock:
             if name not in self._distances:
                 rows = self.X[:_DISTANCE_ROWS, :]
@@ -74,9 +75,9 @@ class Space:
             return self._distances[name]
 
     def pairs(self, n_rows: int, single: bool, *, held: bool) -> Distances:
-        """From rows to the first `n_rows` to fit on: from these, or from those to judge by.
+        """Return distances to the first `n_rows` rows to fit on, from these or held-out rows.
 
-        They are kept for other kernels; `single` is whether in float32.
+        They are kept for other kernels, in float32 if `single`.
         """
         key = n_rows, single, held
         with self._lock:
@@ -88,13 +89,13 @@ class Space:
             return self._pairs[key]
 
     def forget_pairs(self) -> None:
-        """Make room."""
+        """Discard the distances that are kept."""
         self._pairs.clear()
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a model is made of."""
+    """The choices that define a model."""
 
     scaling: Scaling
     metric: str | None
@@ -105,7 +106,7 @@ class Setting:
     loss: Loss = SQUARES
 
     def record(self, n_rows: int) -> dict[str, Any]:
-        """What it is for so many rows, as plain values."""
+        """Return the setting for `n_rows` rows as plain values."""
         return {
             "scaling": self.scaling,
             "metric": self.metric,
@@ -121,12 +122,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Tried:
-    """A setting, and how it did on held-out rows.
+    """A setting, and its results on held-out rows.
 
-    Settings are compared by the mean of `losses`, one for each held-out row: its squared error, or
-    for classes the logistic loss of its margin, which tells settings apart that err on the same
-    rows. `wrong` says for classes which rows are misclassified. `single` is whether float32 did
-    for the kernel's factor.
+    Settings are compared by the mean of `losses`, one per held-out row: its squared error, or for
+    classes the logistic loss of its margin, which distinguishes settings that err on the same
+    rows. For classes, `wrong` says which rows are misclassified. `single` says whether float32 was
+    precise enough for the kernel's factor.
     """
 
     setting: Setting
@@ -142,17 +143,17 @@ class Tried:
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """Of the model, or of both that are averaged."""
+        """The setting of the model, or those of both models that are averaged."""
         return (self.setting,) if self.second is None else (self.setting, self.second)
 
     @property
     def loss(self) -> float:
-        """What is made small."""
+        """The weighted mean of the losses, which the search minimises."""
         return float(np.average(self.losses, weights=self.weights))
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was tried and what came of it, as plain values."""
+        """The setting and its results as plain values."""
         return {
             **self.setting.record(self.n_rows),
             "averaged_with": None if self.second is None else self.second.record(self.n_rows),
@@ -165,7 +166,7 @@ class Tried:
 def losses_of(
     decisions: Float, held: Labelled, task: Task
 ) -> tuple[float, Float, NDArray[np.bool_] | None]:
-    """The score, the loss of every held-out row, and which of them are misclassified."""
+    """Return the score, the loss of every held-out row, and which rows are misclassified."""
     targets, weights = held.columns, held.weights
     if task == "regression":
         losses = ((decisions - targets) ** 2).mean(axis=1)
@@ -180,7 +181,7 @@ def losses_of(
 
 
 def loss_slope(decisions: Float, slopes: Float, held: Labelled, task: Task) -> float:
-    """How fast the mean loss grows where decisions change by `slopes`."""
+    """Return the rate of change of the mean loss when decisions change by `slopes`."""
     if task == "regression":
         changes = 2 * ((decisions - held.columns) * slopes).mean(axis=1)
     else:
@@ -191,7 +192,7 @@ def loss_slope(decisions: Float, slopes: Float, held: Labelled, task: Task) -> f
 
 
 def _margins(values: Float, targets: Float, decisions: Float) -> Float:
-    """Of its own class over the other one, or the best other one by `decisions`."""
+    """Return the margins of each row's own class over the best other one by `decisions`."""
     if targets.shape[1] == 1:
         result: Float = (values * targets)[:, 0]
         return result
@@ -201,7 +202,7 @@ def _margins(values: Float, targets: Float, decisions: Float) -> Float:
 
 
 def mean_of(one: Tried, other: Tried, held: Labelled, task: Task) -> Tried:
-    """The mean of the decisions of two models, which were fitted to as many rows."""
+    """Return the mean of two models, fitted to equally many rows, by their decisions."""
     decisions = 0.5 * (one.decisions + other.decisions)
     score, losses, wrong = losses_of(decisions, held, task)
     return replace(
@@ -216,18 +217,21 @@ def mean_of(one: Tried, other: Tried, held: Labelled, task: Task) -> Tried:
 
 
 def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:
-    """The best, at most so many, and none behind by more than some standard errors."""
+    """Return at most the best `n_kept`, none of them behind by more than `errors`.
+
+    The unit of `errors` is the standard error of the difference.
+    """
     found = sorted(found, key=lambda one: one.loss)[:n_kept]
     return [one for one in found if not clearly_worse(one, found[0], errors)]
 
 
 def clearly_worse(one: Tried, top: Tried, errors: float, *, counted: bool = False) -> bool:
-    """Whether the mean loss is larger by so many standard errors of the difference.
+    """Whether the mean loss of `one` is larger by `errors` standard errors of the difference.
 
-    With `counted` it is the share of rows that are misclassified.
+    With `counted`, the share of misclassified rows is compared instead of the loss.
     """
     weights = top.weights
-    if weights is not None:  # as counts, of as many rows as there are
+    if weights is not None:  # as counts that add up to the number of rows
         weights = weights * (len(weights) / weights.sum())
     pair = (top.losses, one.losses)
     if counted:
@@ -238,7 +242,7 @@ def clearly_worse(one: Tried, top: Tried, errors: float, *, counted: bool = Fals
 
 
 def one_target(y: NDArray[Any]) -> NDArray[Any]:
-    """Targets as one column: of several the combination that varies most."""
+    """Return the targets as one column: of several, the combination that varies most."""
     if y.ndim == 1:
         return y
     centred = y - y.mean(axis=0)
@@ -249,7 +253,7 @@ def one_target(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def suited(family: Family, by_mode: Sequence[Tried]) -> Sequence[Tried]:
-    """Of modes of the metric, those that are something to a family."""
+    """Return the modes of the metric that make sense for a family."""
     if not family.by_columns:
         return by_mode
     return [one for one in by_mode if one.setting.metric in (None, DIAGONAL)] or by_mode

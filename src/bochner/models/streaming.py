@@ -1,9 +1,9 @@
-"""All rows of a table as blocks: read, arranged and prepared a piece at a time, as often as asked.
+"""All rows of a table as blocks, read, arranged and prepared a piece at a time in every pass.
 
-A model is chosen on a sample; its linear model is then fitted to every row of the files. Rows come
-through the same readers and the same schema as those that are predicted. Here one piece is in
-memory at a time; on a cluster every file, of Parquet every few row groups, is one task, of which
-the sums come back along a tree.
+A model is chosen on a sample; its linear model is then fitted to every row of the files. Rows are
+read by the same readers and with the same schema as rows to predict. Locally, one piece is in
+memory at a time; on a cluster, every file, or every few row groups of a Parquet file, is one task,
+whose sums are merged along a tree.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bochner.models.schema import Schema, SchemaError
 
 
 def expected_rows(schema: Schema, target: str | None, image_shape: Any) -> Expected:
-    """What a model that was trained with these columns expects of files."""
+    """Return what a model that was trained with these columns expects of files."""
     is_shape = isinstance(image_shape, (list, tuple)) and len(image_shape) == 3
     shape: Shape | None = None
     if is_shape:
@@ -49,11 +49,11 @@ def expected_rows(schema: Schema, target: str | None, image_shape: Any) -> Expec
 
 @dataclass
 class RowCount:
-    """Rows of a pass over files."""
+    """Counts of the rows of one pass over files."""
 
     n_read: int = 0
     n_used: int = 0
-    n_unknown: int = 0  # of classes that the sample does not hold
+    n_unknown: int = 0  # rows of classes that are not in the sample
 
     def __add__(self, other: RowCount) -> RowCount:
         return RowCount(
@@ -65,7 +65,7 @@ class RowCount:
 
 @dataclass(frozen=True)
 class RowReader:
-    """How a file becomes blocks of prepared rows and their targets."""
+    """Reader of a file as blocks of prepared rows and their targets."""
 
     schema: Schema
     expected: Expected
@@ -75,7 +75,7 @@ class RowReader:
     def blocks(
         self, path: Path, count: RowCount, part: Part = None
     ) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Rows that have a target, a piece at a time; they are counted as they are read."""
+        """Yield rows that have a target, a piece at a time, counting them as they are read."""
         for rows, labels in stream_file(path, self.expected, [], part):
             if labels is None:
                 raise TableError(f"{path} has no target {self.expected.target!r}.")
@@ -111,7 +111,7 @@ class RowStream:
     Attributes
     ----------
     count : RowCount
-        Rows of the last pass.
+        Counts of the rows of the last pass.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class RowStream:
         cluster: Cluster | None = None,
         device: Any = "cpu",
     ) -> RowStream:
-        """All rows of the files that a table is a sample of."""
+        """Return all rows of the files that a table is a sample of."""
         schema = Schema.of(table.X, pixels=table.image_shape is not None)
         expected = expected_rows(schema, table.target, table.image_shape)
         classes = np.unique(table.y) if table.task == "classification" else None
@@ -157,7 +157,7 @@ class RowStream:
         return cls(table.files, reader, watch, cluster, device)
 
     def prepared_by(self, prepare: Any) -> RowStream:
-        """The same rows after a fitted preparation."""
+        """Return the same rows after a fitted preparation."""
         return replace(self, reader=replace(self.reader, prepare=prepare), count=RowCount())
 
     def reduce(
@@ -166,7 +166,7 @@ class RowStream:
         shared: Mapping[str, Any] | None = None,
         merge: Callable[[Any, Any], Any] = operator.add,
     ) -> Any:
-        """``function(X, y, **shared)`` of every block, merged into one result."""
+        """Apply ``function(X, y, **shared)`` to every block, and merge the results into one."""
         if self.cluster is None:
             blocks = staged(self._blocks(), self.device)
             return IteratedBlocks(blocks).reduce(function, shared, merge)
@@ -199,7 +199,7 @@ class RowStream:
 
 @dataclass(frozen=True)
 class _Pairwise:
-    """Merges results that come with counts; a file without rows has no result."""
+    """Merge results that come with counts; a file without rows has no result."""
 
     merge: Callable[[Any, Any], Any]
 
@@ -228,7 +228,7 @@ def can_stream(pipeline: Pipeline) -> bool:
 
 
 def refit_head(pipeline: Pipeline, stream: RowStream, C: float) -> tuple[Pipeline, RowCount]:
-    """A fitted pipeline whose linear model is fitted again, to all rows of a stream; their count.
+    """Refit the linear model of a fitted pipeline to all rows of a stream, and count them.
 
     Preparation, metric and map stay as they are.
     """

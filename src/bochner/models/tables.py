@@ -1,7 +1,7 @@
-"""Rows as people have them, made numbers for a kernel model: categories, dates, and gaps.
+"""Preparation of raw tables for a kernel model: categories, dates and missing values.
 
-Rows that are numbers without gaps are left alone; so are those on a device, on a cluster, and
-sparse ones, whose zeros are numbers.
+Rows of numbers without missing values are left alone; so are rows on a device or on a cluster, and
+sparse rows, whose zeros are numbers.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from bochner.engine.places import is_dask, is_device
 from bochner.engine.rowwise import row_slices
 from bochner.models.preparation import make_preparation
 
-_BLOCK = 10_000  # rows in which gaps are looked for at a time
+_BLOCK = 10_000  # rows that are searched for missing values at a time
 
 
 def fit_preparation(X: Any) -> Any:
-    """A fitted transformer that makes numbers of rows like these; None where they need none.
+    """Return a fitted transformer that converts rows like these to numbers, or None.
 
     Parameters
     ----------
     X : array-like, table or anything else that a kernel model takes
-        Rows. Tables need it where a column does not hold numbers, or has gaps; arrays where
-        there is NaN.
+        Rows. Tables need the transformer if a column does not hold numbers or has missing values,
+        arrays if they hold NaN; None is returned if it is not needed.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def fit_preparation(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """A table as a DataFrame, with floats for numbers that may be missing; else an array."""
+    """Return a table as a DataFrame, with floats for nullable numbers; otherwise an array."""
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not hasattr(X, "iloc"):
@@ -62,7 +62,7 @@ def _may_be_missing(dtype: Any) -> bool:
 
 
 def _holds_numbers(frame: Any) -> bool:
-    """Whether a DataFrame holds nothing else; an empty one is somebody else's business."""
+    """Whether a DataFrame holds only numbers; an empty one is left to later checks."""
     from pandas.api.types import is_numeric_dtype
 
     if not len(frame) or not len(frame.columns):

@@ -1,4 +1,4 @@
-"""One model for use: settings chosen, an honest score, then trained again on all rows."""
+"""Training of one model for use: choice of settings, an honest score, then a fit on all rows."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from bochner.models.settings import SQUARES
 from bochner.models.streaming import RowCount, RowStream, can_stream, refit_head
 from bochner.models.tuner import WIDTH
 
-SET_ASIDE = 0.2  # of the rows, for the score
-_BUDGET_SHARE = 0.6  # for the choice; the rest is for the model of all rows
+SET_ASIDE = 0.2  # share of the rows, for the score
+_BUDGET_SHARE = 0.6  # share for the choice; the rest is for the model of all rows
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A pipeline fitted on all rows, and how it came about.
+    """A pipeline fitted on all rows, and how it was chosen.
 
-    `chosen` has gamma, `C` and the settings of the map. `score` is that of a model with the same
-    settings on `n_scored` rows that took no part in choosing or training; `calibration` is from
-    the same rows, see :func:`bochner.models.calibration.fit_calibration`. `n_rows` are all that
-    the linear model was fitted to; `n_unknown` more were left out, being of classes that the table
-    does not hold. For a kernel model there are `importances` of the prepared columns, the largest
-    first, and what was `tried`.
+    `chosen` holds gamma, `C` and the settings of the map. `score` is the score of a model with the
+    same settings on `n_scored` rows that took no part in choosing or training; `calibration` is
+    from the same rows, see :func:`bochner.models.calibration.fit_calibration`. `n_rows` counts the
+    rows that the linear model was fitted to; `n_unknown` more were left out because their classes
+    do not occur in the table. For a kernel model, `importances` holds those of the prepared
+    columns, the largest first, and `tried` the settings that were tried.
     """
 
     pipeline: Pipeline
@@ -58,7 +58,7 @@ class Trained:
 
 
 def check_method(table: Table, method: str, width: int | None, device: Any = "cpu") -> None:
-    """A ValueError where a method cannot have this width or device, or is not for such data."""
+    """Raise a ValueError if a method does not allow this width, this device or such data."""
     found = find_method(method)
     if found.baseline and not is_numpy_device(device):
         raise ValueError(
@@ -83,16 +83,16 @@ def train(
     stream: RowStream | None = None,
     device: Any = "cpu",
 ) -> Trained:
-    """Choose the settings of a method, score them on rows set aside, and train on all.
+    """Choose the settings of a method, score them on rows set aside, and train on all rows.
 
-    A fifth of the rows is set aside. Settings are chosen on a part of the others, which never
-    sees them; a model of those settings and the others is scored on them. The model that comes
-    back has the same settings and was trained with all rows, so that the score is, if anything,
-    a little too low for it. A `gamma` or `C` that is given is not chosen. With a `metric`, a name
-    of :data:`bochner.models.pipelines.METRICS`, one is learned before the map, each time without
+    A fifth of the rows is set aside. Settings are chosen on the other rows alone, and a model with
+    these settings, trained on the other rows, is scored on the rows set aside. The model that is
+    returned has the same settings and is trained on all rows, so that the score is, if anything, a
+    little too low for it. A `gamma` or `C` that is given is not chosen. With a `metric`, a name in
+    :data:`bochner.models.pipelines.METRICS`, a metric is learned before the map, each time without
     the rows that judge it. With a `stream`, the table is a sample of its rows: the linear model is
-    at last fitted to all of them, where it is one of :mod:`bochner.linear`. With a `device` of
-    PyTorch metric, map and linear model are fitted there.
+    finally fitted to all of them, if it is one of :mod:`bochner.linear`. With a PyTorch `device`,
+    metric, map and linear model are fitted there.
 
     Examples
     --------
@@ -166,12 +166,13 @@ def train_kernel_model(
     device: Any = "cpu",
     **choices: Any,
 ) -> Trained:
-    """Choose a kernel model, score it on rows set aside, and train it on all.
+    """Choose a kernel model, score it on rows set aside, and train it on all rows.
 
-    As :func:`train`, with :class:`~bochner.KernelClassifier` or :class:`~bochner.KernelRegressor`,
-    which choose everything on held-out rows of their own, and rows that are filled in but not
-    standardised, as they scale the columns. A `width` of None leaves the number of features to
-    them, too. What is not to be chosen is given in `choices`: `kernel`, `metric`, `scaling`.
+    This works like :func:`train`, with :class:`~bochner.KernelClassifier` or
+    :class:`~bochner.KernelRegressor`, which make all choices on held-out rows of their own. Rows
+    are imputed but not standardised, as these models scale the columns themselves. A `width` of
+    None leaves the number of features to them, too. Settings that are not to be chosen are given
+    in `choices`: `kernel`, `metric`, `scaling`.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def train_kernel_model(
     if counted.balanced:
         given["class_weight"] = "balanced"
     kind = KernelClassifier if counted.classes else KernelRegressor
-    if stream is not None:  # the rows in memory are not all of them, and there is one pass
+    if stream is not None:  # not all rows are in memory, and there is only one pass
         width = width or WIDTH
         if counted.classes:
             given["loss"] = SQUARES
@@ -224,7 +225,7 @@ def train_kernel_model(
 
 
 def _important(importances: Any, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """Columns with their importances, the most important first."""
+    """Return columns with their importances, the most important first."""
     if importances is None:
         return ()
     pairs = zip(names, (float(value) for value in importances), strict=True)
@@ -242,7 +243,7 @@ class _Aside:
     measure: Measure
 
     def judge(self, trial: Pipeline, device: Any) -> tuple[float, dict[str, Any] | None]:
-        """The score of a model that was trained without the rows set aside, and calibration."""
+        """Return score and calibration of a model trained without the rows set aside."""
         predictor = BatchPredictor(trial, device)
         predicted = predictor.predict(self.X_held)
         if not self.measure.classes:
@@ -263,10 +264,10 @@ def _set_aside(table: Table, measure: Measure, seed: int) -> _Aside:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """No warnings but one: a map that was interrupted, and would go on with what it has.
+    """Ignore all warnings but that of an interrupted map, which becomes a KeyboardInterrupt.
 
-    Of the others, widths that cut a shell of eigenvalues, or searches that stop early, the score
-    tells.
+    The effect of what the others are about, widths that cut a shell of eigenvalues or searches
+    that stop early, shows in the score.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -20,18 +20,18 @@ from bochner.models.method import Method, Rows
 from bochner.models.pipelines import make_exact
 from bochner.models.problem import Problem
 
-EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all looked at
-_JUDGES = 1000  # rows held out of many: more than a quarter, as they cost least
+EXACT_CS = tuple(10.0**k for k in range(-2, 5))  # one fit each: searched, not all tried
+_JUDGES = 1000  # rows held out of many: more than a quarter, as they cost the least
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What did best on held-out rows: settings of the map with its `gamma`, and the penalty.
+    """The best choice on held-out rows: settings of the map with its `gamma`, and the penalty.
 
-    `Cs` gives the penalty for a number of rows. The choice was made by `judged`; `score` is the
-    measure on the held-out rows, the best of all that were tried, hence optimistic. `complete`
-    makes the map of all rows out of the one that was judged, where that is less work than a fit;
-    `refit` does so for any rows, where the map can.
+    `Cs` returns the penalty for a number of rows. The choice was made by `judged`; `score` is the
+    measure on the held-out rows, the best of all that were tried and hence optimistic. `complete`
+    makes the map of all rows from the one that was judged, if that is less work than a fit;
+    `refit` does so for any rows, if the map supports it.
     """
 
     settings: dict[str, Any]
@@ -45,7 +45,7 @@ class Chosen:
 def search(
     trial: Trial, settings: dict[str, Any], lists: Mapping[str, tuple[float, ...]]
 ) -> Chosen:
-    """One setting after the other, from its start along its list."""
+    """Search one setting after the other, each from its start along its list."""
     for name, values in lists.items():
 
         def judge(value: float, name: str = name) -> float:
@@ -56,7 +56,7 @@ def search(
 
 
 class Trial:
-    """Candidates fitted on some training rows and judged on others, each once."""
+    """Candidates fitted on some training rows and judged on others, each of them once."""
 
     def __init__(
         self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
@@ -74,7 +74,7 @@ class Trial:
         self.y, self.held_y = y[kept], y[held]
         metric = problem.learn_metric(kept)
         parts = (metric(problem.rows_for(method, X[rows])) for rows in (kept, held))
-        # Half of the time; what is chosen is fitted to the rows as they are.
+        # float32 takes half of the time; the chosen model is fitted to the rows as they are.
         self.X, self.held_X = parts if method.baseline else map(single_rows, parts)
         self.maps: dict[tuple[Any, ...], Any] = {}
         self._found: dict[tuple[Any, ...], Chosen] = {}
@@ -86,7 +86,7 @@ class Trial:
         return self._found[key]
 
     def take_over(self, other: Trial) -> None:
-        """Know what another trial of the same rows found; with the same head nothing is left."""
+        """Reuse the maps of another trial of the same rows, and with the same head its results."""
         self.maps = other.maps
         if type(other.head()) is type(self.head()):
             self._found = other._found
@@ -122,7 +122,7 @@ class Trial:
         return hasattr(feature_map, "refit") or (in_parts and self.problem.measure.classes)
 
     def _can_go_on(self) -> bool:
-        """Whether a map of these rows may go on with all: not after a metric of these alone."""
+        """Whether a map of these rows can be extended to all: not after a metric of these."""
         problem = self.problem
         if problem.metric is not None:
             return False
@@ -136,7 +136,7 @@ class Trial:
 
 
 class SettingTrial(Trial):
-    """Of settings of a map: with ridge regression, and where that is costly a smaller map."""
+    """Trial of settings of a map, with ridge regression and, for costly maps, fewer columns."""
 
     def __init__(
         self, method: Method, width: int | None, problem: Problem, max_rows: int | None = None
@@ -153,13 +153,13 @@ class SettingTrial(Trial):
 
     @property
     def is_whole(self) -> bool:
-        """Whether these are the rows and the maps that the penalty is chosen with."""
+        """Whether the rows and maps are those that the penalty is chosen with."""
         fewer_rows = len(self.problem.y) > len(self.y) + len(self.held_y)
         cheaper = self.method.trial_limits or self.method.trial_settings
         return not (fewer_rows or self.is_narrower or cheaper)
 
     def cheaper(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings with what holds for trials."""
+        """Return settings with the limits and values that apply in trials."""
         limits = self.method.trial_limits.items()
         limited = {name: min(most, settings.get(name, most)) for name, most in limits}
         return {**settings, **limited, **self.method.trial_settings}
@@ -183,7 +183,7 @@ class SettingTrial(Trial):
 
 
 class ExactTrial(Trial):
-    """Of the exact kernel method."""
+    """Trial of the exact kernel method."""
 
     def _judge(self, settings: dict[str, Any]) -> Chosen:
         measure = self.problem.measure
@@ -225,6 +225,6 @@ def judge_map(
     measure: Measure,
     patience: int | None = PATIENCE,
 ) -> PenaltyChoice:
-    """The best penalty on held-out rows for a fitted map."""
+    """Choose the best penalty on held-out rows for a fitted map."""
     features, held = (feature_map.transform(rows) for rows in (X, held_X))
     return choose_penalty(head, features, y, held, held_y, measure, patience=patience)

@@ -1,10 +1,10 @@
-"""What a model file may hold: the types that are trusted, and arrays that fit each other.
+"""Checks of what a model file may hold: trusted types, and arrays that fit each other.
 
 A file names the types of the objects in it. Only types of this list, and the estimators of
-scikit-learn that skops trusts itself, are ever imported. That is not all: compiled loops follow
-indices without looking, so that a trusted type with forged contents could read and write foreign
-memory. A type whose arrays have to fit each other has a method ``__bochner_check__`` that says
-whether they do; :func:`check_contents` asks them all once, after loading.
+scikit-learn that skops trusts itself, are ever imported. This is not sufficient: compiled loops
+follow indices without checking them, so that a trusted type with forged contents could read and
+write foreign memory. A type whose arrays have to fit each other has a method ``__bochner_check__``
+that says whether they do; :func:`check_contents` calls all of them once, after loading.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from scipy import sparse
 from bochner.kernels import KERNELS
 from bochner.models.methods import METHODS
 
-# Names, not classes: nothing is imported before it is found in a file. What the maps hold is
-# declared by their entries in the registry of methods.
+# Names, not classes: nothing is imported before it is found in a file. The types that maps hold
+# are declared by their entries in the registry of methods.
 _COMMON = frozenset(
     {
         "bochner.linear.heads.RidgeClassifier",
@@ -35,28 +35,28 @@ _COMMON = frozenset(
         "bochner.models.scaling.ColumnScaler",
         "bochner.targets.Target",
         "numpy.dtype",  # of an array that skops reads itself
-        "scipy.sparse._csr.csr_array",  # their indices are looked at below
+        "scipy.sparse._csr.csr_array",  # their indices are checked below
         "scipy.sparse._csr.csr_matrix",
     }
 )
 
 
 def trusted_types() -> frozenset[str]:
-    """Full names of the types that a model file may hold: what is common, kernels, and maps."""
+    """Return full names of the types that a model file may hold: common ones, kernels, maps."""
     kernels = {f"{kind.__module__}.{kind.__qualname__}" for kind in KERNELS.values()}
     return _COMMON | kernels | {name for m in METHODS.values() for name in m.saved_types}
 
 
 def foreign_types(found: Iterable[str]) -> list[str]:
-    """Those of the types that skops does not trust that we do not trust either."""
+    """Return the types that neither skops nor this package trusts."""
     return sorted(set(found) - trusted_types())
 
 
 def check_contents(thing: Any) -> None:
-    """A ValueError unless all indices within `thing` point to something.
+    """Raise a ValueError unless all indices within `thing` are valid.
 
-    Raised where a plan of features or a sparse matrix points outside of its arrays, or an object
-    of ours holds something under the name of one of its methods.
+    It is raised if a plan of features or a sparse matrix points outside of its arrays, or if an
+    object of this package holds something under the name of one of its methods.
     """
     for part in _parts(thing):
         if sparse.issparse(part) and hasattr(part, "check_format"):
@@ -66,7 +66,7 @@ def check_contents(thing: Any) -> None:
 
 
 def _parts(thing: Any) -> Iterator[Any]:
-    """Everything that can be reached, each once."""
+    """Yield every object that can be reached from `thing`, each once."""
     seen: set[int] = set()
     stack = [thing]
     while stack:

@@ -1,10 +1,11 @@
-"""Everything that a kernel model leaves open, chosen on held-out rows: from coarse to fine.
+"""The search for the settings of a kernel model on held-out rows, from coarse to fine.
 
-Scalings of the columns are told apart with few rows and few features; the metric is learned once,
-for the best of them; then kernels are compared by exact kernel ridge regressions on more and more
-rows, the best also with weights of the columns that were learned for them. Of few rows all are
-landmarks, and the best of these regressions is the model, or its mean with another one; of many
-the best few are compared at last with all rows and as many features as asked for.
+Scalings of the columns are compared with few rows and few features, and the metric is learned
+once, for the best scaling. Kernels are then compared by exact kernel ridge regressions on
+increasing numbers of rows, the best kernels also with column weights learned for them. If there
+are few rows, all of them are landmarks, and the model is the best of these regressions, or its
+mean with another one. If there are many, the best few settings are finally compared with all rows
+and the requested number of features.
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ from bochner.models.settings import (
     suited,
 )
 
-WIDTH = 2048  # of maps for more rows than may all be landmarks
+WIDTH = 2048  # of maps, with more rows than may all be landmarks
 _COARSE_ROWS = 4000
 _KEPT, _FINALISTS = 3, 2
-_FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # of exact methods, which are compared on more and more
-_FEWEST_ROWS = 300  # that half of the rows, if these are fewer, must have
-_NEARBY = (0.7, 1.4)  # bandwidths between those of the first rows
+_FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # rows that exact methods are compared on in turn
+_FEWEST_ROWS = 300  # fewest rows of the first comparison, if half of all rows are fewer
+_NEARBY = (0.7, 1.4)  # factors for bandwidths between those of the first comparison
 _AVERAGE = 1.0  # standard errors that the mean of two models must gain: it takes twice the time
-_HARDLY_FELT = 1e-8  # a penalty for each row
-_CLEARLY = 1.5  # standard errors: of a few candidates one is ahead by one by chance
-# Standard errors that the squared hinge loss may be behind with a part of the rows. With all it
-# was better by .05 to 1.0 points in ten fits to four tables; with the part, in six of them.
+_HARDLY_FELT = 1e-8  # penalty per row
+_CLEARLY = 1.5  # standard errors: among a few candidates, one leads by one of them by chance
+# Standard errors by which the squared hinge loss may trail on a part of the rows. On all rows it
+# was better by .05 to 1.0 points in ten fits to four tables; on the part, in six of them.
 _UNDERSTATED = 2.0
-_MOST_COLUMNS = 1000  # for kernels that look at them one by one, which takes time
-_HEAD = 256  # rows that tell scalings apart
+_MOST_COLUMNS = 1000  # for kernels that treat columns one by one, which takes time
+_HEAD = 256  # rows compared to see whether two scalings differ
 
 
 class Tuner:
@@ -61,21 +62,22 @@ class Tuner:
     Parameters
     ----------
     splits, task, penalty, **options
-        Of :class:`bochner.models.judge.Judge`.
+        Parameters of :class:`bochner.models.judge.Judge`.
     families : sequence of Family
-        To choose from, the simplest first.
+        Families to choose from, the simplest first.
     width : int or None
-        Number of features. None: all rows are landmarks where they are few.
+        Number of features. If None, all rows are landmarks where they are few.
     scalings : sequence of str
-        To choose from, the simplest first.
+        Scalings to choose from, the simplest first.
     metric : str or None
-        ``"auto"``, or the name of one, see :data:`bochner.models.pipelines.METRICS`.
+        ``"auto"``, or the name of a metric, see :data:`bochner.models.pipelines.METRICS`.
     loss : str
         ``"auto"``, or one of the losses.
     deadline : float
-        Of :func:`time.perf_counter`; after it no setting is tried that can be left out.
+        A time of :func:`time.perf_counter` after which only settings that cannot be left out are
+        tried.
     n_total : int or None
-        How many rows the model will be fitted to, where these are a part of them.
+        Number of rows that the model will be fitted to, if the given rows are a part of them.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Tuner:
         self.exact = (
             width is None and not self._asks_hinge and may_be_exact(n_rows) and self._have_kernels
         )
-        # kernels are compared without features; those of the last family of one are used
+        # kernels are compared without features; a kernel's last family provides its features
         self._maps = {family.kernel: family for family in self.families}
         if self._have_kernels:
             first = {family.kernel: family for family in reversed(self.families)}
@@ -120,10 +122,10 @@ class Tuner:
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
 
     def n_settings(self, best: Tried) -> int:
-        """How many settings a certificate is for at once, before any row has been seen.
+        """Return how many settings a certificate must hold for, counted before seeing any row.
 
-        Where the mean of any two may be chosen, models by themselves share one half of the
-        probability of an error, and pairs of them the other.
+        Where the mean of any two models may be chosen, single models share one half of the error
+        probability, and pairs of models the other half.
         """
         nearby = 1 + len(_NEARBY) if self._have_kernels else 1
         bandwidths = sum(max(1, nearby * len(family.bandwidths)) for family in self.families)
@@ -134,7 +136,7 @@ class Tuner:
         return 2 * single ** len(best.settings) if self.exact else single
 
     def run(self) -> Tried:
-        """The best setting, tried with all rows and features."""
+        """Search, and return the best setting, tried with all rows and features."""
         first, coarse = self.families[0], self._coarse
         by_scaling = self.judge.side_by_side(
             lambda s: self.judge.along_bandwidths(
@@ -155,25 +157,25 @@ class Tuner:
 
     @property
     def _few_rows(self) -> int:
-        """Rows that kernels are compared on at first: half of them, if they are few."""
+        """Number of rows that kernels are first compared on: half of the rows, if they are few."""
         return min(_FIRST_ROWS, max(_FEWEST_ROWS, self.judge.n_rows // 2))
 
     @property
     def _coarse(self) -> tuple[int | None, int]:
-        """Features and rows that tell scalings and metrics apart; the kernel itself of few."""
+        """Width and number of rows for comparing scalings and metrics; no width for few rows."""
         if self.exact and self._few_rows < _FIRST_ROWS:
             return None, self._few_rows
         return min(self.width or COARSE_WIDTH, COARSE_WIDTH), _COARSE_ROWS
 
     def _with_better_loss(self, squares: Tried) -> Tried:
-        """A finalist; with the squared hinge loss where that is asked for, or clearly better."""
+        """Return a finalist, with the squared hinge loss if that is requested or better."""
         held = self.judge.held
         affordable = self._asks_hinge or (self._in_time() and is_affordable(squares, held))
         if self.exact or not (self._tries_hinge and affordable):
             return squares
         compared, setting = squares, squares.setting
         if self._share < 1 and setting.width is not None and setting.width > COARSE_WIDTH:
-            # as many rows for each feature as the model will have: few make all losses alike
+            # as many rows per feature as the model will have: with few, all losses are alike
             width = max(COARSE_WIDTH, int(self._share * setting.width))
             compared = self.judge.judge_narrow(setting, width)
         hinge = self.judge.judge_hinge(compared)
@@ -184,10 +186,10 @@ class Tuner:
         return self.judge.judge_hinge(squares, hinge.setting.penalty)
 
     def _is_better_loss(self, hinge: Tried, squares: Tried) -> bool:
-        """By decisions alone: the margins have different scales.
+        """Whether the squared hinge loss is better, by decisions alone: margins differ in scale.
 
-        Of a part of the rows, which understates what all of them gain, the squared hinge loss must
-        only not be clearly worse.
+        On a part of the rows, which understates the gain on all of them, it is enough that the
+        squared hinge loss is not clearly worse.
         """
         if self._share < 1:
             return not clearly_worse(hinge, squares, _UNDERSTATED, counted=True)
@@ -198,10 +200,10 @@ class Tuner:
         return kernels.index(setting.family.kernel), (None, *METRICS).index(setting.metric)
 
     def _finalists(self, found: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
-        """What was found, with all rows and features; without a metric in another scaling, too.
+        """Try what was found with all rows and features, and another scaling without a metric.
 
-        Few rows favour few directions: the columns as they are, or in another scaling, may be
-        better with more of them.
+        Few rows favour few directions: with more rows, the columns as they are, or in another
+        scaling, may be better.
         """
         settings = [one.setting for one in found]
         if self.mode in ("auto", None):
@@ -221,7 +223,7 @@ class Tuner:
         return replace(setting, family=family, width=self.width)
 
     def _decided(self, finalists: Sequence[Tried]) -> Tried:
-        """The best finalist; or one that is clearly right more often, whatever its margins."""
+        """Return the best finalist, or one that is clearly right more often, by any margins."""
         best = self._best(sorted(finalists, key=self._complexity))
         if self.task == "regression":
             return best
@@ -229,8 +231,11 @@ class Tuner:
         return right if clearly_worse(best, right, _CLEARLY, counted=True) else best
 
     def _decided_by_part(self, finalists: Sequence[Tried]) -> Tried:
-        """The best finalist; of a part of the rows, which favours few directions, the best without
-        a metric unless one that turns them is clearly right more often."""
+        """Return the best finalist, preferring none that rotates directions on part of the rows.
+
+        A part of the rows favours few directions: the best finalist without a metric is then
+        taken, unless one with a metric that rotates directions is clearly right more often.
+        """
         best, plain = self._decided(finalists), self._plain(finalists)
         turns = best.setting.metric not in (None, RELEVANCE)
         if self.task == "regression" or not (self._share < 1 and turns and plain):
@@ -239,7 +244,7 @@ class Tuner:
         return best if clearly_worse(simple, best, _CLEARLY, counted=True) else simple
 
     def _kernels(self, by_mode: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
-        """Exact methods on more and more rows, of which fewer and fewer go on; the best first."""
+        """Compare exact methods on increasing numbers of rows, keeping fewer; the best first."""
         few = self._few_rows
         first = self._by_family(by_mode, None, few)
         first += self.judge.side_by_side(
@@ -262,19 +267,20 @@ class Tuner:
 
     @property
     def _has_many_directions(self) -> bool:
-        """Whether columns or rows are many: few rows favour few directions, more bear all."""
+        """Whether columns or rows are many: few rows favour few directions, more support all."""
         return not (self.exact and self._few_columns)
 
     def _plain(self, found: Sequence[Tried]) -> list[Tried]:
-        """Those without a metric, unless one is asked for, the best first."""
+        """Return those without a metric, the best first; none if a metric is requested."""
         plain = [one for one in found if one.setting.metric is None]
         return sorted(plain, key=lambda one: one.loss) if self.mode in ("auto", None) else []
 
     def _with_relevance(self, found: Sequence[Tried]) -> list[Tried]:
-        """Kernels with weights of the columns, each with those that were learned for it.
+        """Try kernels with column weights that are learned for each of them.
 
-        It takes time: the best kernel of each kind, and unless columns or splits are many those
-        that are not clearly behind it; all of them where weights are asked for.
+        This takes time, so it is done for the best kernel of each kind and, unless there are many
+        columns or several splits, for those not clearly behind it, or for all others if the
+        weights are requested.
         """
         if not self._weighs_columns:
             return []
@@ -288,7 +294,7 @@ class Tuner:
         tops = [one for one, first in pairs if one is first or (several and is_near(one, first))]
         new = {one.setting.family.kernel: one.setting for one in reversed(tops)}
         settings = [one for one in new.values() if one.family.unit_kernel is not None]
-        settings.sort(key=lambda one: not one.family.by_columns)  # what takes longest first
+        settings.sort(key=lambda one: not one.family.by_columns)  # the slowest first
 
         def learned(one: Setting) -> Tried | None:
             if not (self._in_time() and self.judge.learn_relevance(one.scaling, one.family)):
@@ -299,15 +305,17 @@ class Tuner:
 
     @staticmethod
     def _of_each_kind(kept: Sequence[Tried], found: Sequence[Tried]) -> list[Tried]:
-        """What goes on, and the best of a kind of kernels that would not: kinds gain differently
-        from more rows."""
+        """Return what was kept, and the best of each kind of kernels that has none in it.
+
+        Kinds of kernels gain differently from more rows.
+        """
         ranked = sorted(found, key=lambda one: one.loss)
         best = [one for one in ranked if one is _first_of_kind(one, ranked)]
         kinds = {one.setting.family.by_columns for one in kept}
         return [*kept, *(one for one in best if one.setting.family.by_columns not in kinds)]
 
     def _going_on(self, found: Sequence[Tried], n_kept: int, errors: float) -> list[Tried]:
-        """Those whose loss is close to the best one, and what is clearly right more often."""
+        """Return those with a loss close to the best, and one that is clearly right more often."""
         kept = going_on(list(found), n_kept, errors)
         right = self._decided(found)
         return kept if any(one is right for one in kept) else [*kept, right]
@@ -315,10 +323,10 @@ class Tuner:
     def _more_spaces(
         self, found: Sequence[Tried], by_mode: Sequence[Tried], by_scaling: Sequence[Tried]
     ) -> list[Setting]:
-        """The best kernels with another metric: the first one was judged with few features.
+        """Return the best kernels with another metric, as the first was judged with few features.
 
         The best of each kind is tried with the next mode. Where columns or rows are many, the best
-        of all and the simplest kernel are tried without a metric; of many rows also in the next
+        of all and the simplest kernel are tried without a metric; with many rows, also in the next
         scaling.
         """
         again = [one for one in found if one is _first_of_kind(one, found)]
@@ -336,7 +344,7 @@ class Tuner:
         return [setting for kind, setting in new.items() if kind not in known]
 
     def _on_all_rows(self, best: Tried, first: Sequence[Tried]) -> Tried:
-        """The best one with all rows, or its mean with another: a factor of them takes long."""
+        """Return the best one fitted to all rows, or its mean with another if that is worth it."""
         other = self._partner(best, first)
         best = self._with_all_rows(best)
         if other is None or not self._in_time():
@@ -346,10 +354,10 @@ class Tuner:
         return both if self._is_worth_it(both, best) else best
 
     def _with_all_rows(self, one: Tried) -> Tried:
-        """The same with all rows, of which more need no more of a penalty in all.
+        """Fit the same setting to all rows, with the same total penalty.
 
-        It stands for the variance of noise, whatever their number. One that is hardly felt stays
-        as it is for each row: float32 would not bear less.
+        The total penalty stands for the variance of the noise, whatever the number of rows. A
+        penalty with hardly any effect stays the same per row: float32 would not bear less.
         """
         n_rows, penalty = self.judge.n_rows, one.setting.penalty
         if one.n_rows >= n_rows:
@@ -359,10 +367,10 @@ class Tuner:
         return self.judge.judge(replace(one.setting, penalty=penalty), n_rows, (penalty,))
 
     def _partner(self, best: Tried, first: Sequence[Tried]) -> Tried | None:
-        """What makes a better mean with the best one, of all kernels at `first`.
+        """Return the one of `first` whose mean with the best one is better, or None.
 
-        A model that is worse by itself may be the one that errs elsewhere. Where another factor of
-        all rows would have to be computed, the mean must be clearly better.
+        A model that is worse by itself may err on other rows. Where another factor of all rows
+        would have to be computed, the mean must be clearly better.
         """
         (own,) = [one for one in first if _kind(one.setting) == _kind(best.setting)]
         others = [one for one in first if one is not own]
@@ -371,7 +379,7 @@ class Tuner:
         other = min(others, key=lambda one: self._mean(own, one).loss)
         penalties = self._weaker(other.setting)
         other = self.judge.judge(other.setting, best.n_rows, penalties)
-        if self._takes_long and not other.single:  # three times as long for what is rarely much
+        if self._takes_long and not other.single:  # three times as long, for rarely much gain
             return None
         return other if self._is_worth_it(self._mean(best, other), best) else None
 
@@ -383,14 +391,14 @@ class Tuner:
 
     @property
     def _takes_long(self) -> bool:
-        """Whether a factor of all rows is more than those that kernels are compared with."""
+        """Whether a factor of all rows is larger than those computed to compare kernels."""
         return self.judge.n_rows > _SECOND_ROWS
 
     def _mean(self, one: Tried, other: Tried) -> Tried:
         return mean_of(one, other, self.judge.held, self.task)
 
     def _on_more(self, found: Sequence[Tried], n_rows: int) -> list[Tried]:
-        """The same with more rows, the best first."""
+        """Try the same settings with more rows; the best first."""
 
         def again(one: Tried) -> Tried | None:
             if one is not found[0] and not self._in_time():
@@ -402,7 +410,7 @@ class Tuner:
         return sorted(found, key=lambda one: one.loss)
 
     def _nearby(self, one: Tried) -> list[Tried]:
-        """The same with bandwidths between those that were tried."""
+        """Try the same setting with bandwidths between those that were tried."""
         setting, n_rows = one.setting, one.n_rows
         bandwidth = setting.bandwidth
         if bandwidth is None:
@@ -417,7 +425,7 @@ class Tuner:
         return self.judge.side_by_side(near, _NEARBY)
 
     def _by_family(self, by_mode: Sequence[Tried], width: int | None, n_rows: int) -> list[Tried]:
-        """The best of every family, with the best mode of the metric for it; the best first."""
+        """Return the best of every family, with the best metric mode for it; the best first."""
 
         def along(family: Family) -> Tried | None:
             if family is not self.families[0] and not self._in_time():
@@ -429,7 +437,7 @@ class Tuner:
         return sorted(found, key=lambda one: one.loss)
 
     def _next_mode(self, setting: Setting, by_mode: Sequence[Tried]) -> list[Setting]:
-        """A setting with another mode of the metric, the best of the others, if there is one."""
+        """Return the setting with the best of the other modes of the metric, if there is one."""
         modes = suited(setting.family, by_mode)
         others = [one for one in modes if one.setting.metric != setting.metric]
         if not others:
@@ -438,7 +446,7 @@ class Tuner:
         return [replace(setting, metric=best.setting.metric)]
 
     def _weaker(self, setting: Setting) -> Sequence[float]:
-        """Penalties to look at with more rows."""
+        """Return the penalties to try with more rows: the one found, and weaker ones."""
         if self.penalty is not None:
             return (self.penalty,)
         return PENALTIES[PENALTIES.index(setting.penalty) :]
@@ -447,7 +455,7 @@ class Tuner:
         return time.perf_counter() < self.deadline
 
     def _open_scalings(self) -> Iterable[Scaling]:
-        """Those that make other rows than the ones before."""
+        """Yield the scalings whose rows differ from those of the scalings before."""
         seen: list[Any] = []
         for scaling in self.scalings:
             if not seen or self._in_time():
@@ -457,7 +465,7 @@ class Tuner:
                     yield scaling
 
     def _with_metric(self, setting: Setting) -> list[Tried]:
-        """The setting with the metric of each mode, the simplest first."""
+        """Try the setting with each mode of the metric, the simplest first."""
         if self.mode in (None, RELEVANCE) or not self._in_time():
             return []
         return self.judge.side_by_side(
@@ -469,8 +477,11 @@ class Tuner:
 
     @property
     def _gradient_modes(self) -> Any:
-        """Of the metric of directions; weights of the columns are found by descent, if rows are
-        many: others are no better, and take time."""
+        """Modes of the gradient metric to look at.
+
+        With many rows, column weights are found by descent instead of the diagonal mode, which is
+        no better and takes time.
+        """
         if self.mode == "auto" and self._weighs_columns and self._takes_long:
             return tuple(mode for mode in MODES if mode != DIAGONAL)
         return self.mode
@@ -481,9 +492,10 @@ class Tuner:
         return self.mode in ("auto", RELEVANCE) and self.judge.rows_are_dense
 
     def _best(self, candidates: Sequence[Tried]) -> Tried:
-        """Of candidates, the simplest first: the best one, or a simpler one as good as that.
+        """Return the best of the candidates, given the simplest first, or a simpler one as good.
 
-        For classes as good is a loss within half a standard error of the difference, row by row.
+        For classes, as good means a loss within half a standard error of the difference, row by
+        row.
         """
         top = min(candidates, key=lambda one: one.loss)
         if self.task == "regression":
@@ -492,15 +504,15 @@ class Tuner:
 
 
 def _ranked(by_scaling: Sequence[Tried]) -> list[Scaling]:
-    """Scalings, the best first."""
+    """Return the scalings, the best first."""
     return [one.setting.scaling for one in sorted(by_scaling, key=lambda one: one.loss)]
 
 
 def _kind(one: Setting) -> tuple[str, str | None, str]:
-    """What distinguishes those that are compared with few rows."""
+    """Return what distinguishes the settings that are compared with few rows."""
     return one.family.kernel, one.metric, one.scaling
 
 
 def _first_of_kind(one: Tried, found: Sequence[Tried]) -> Tried:
-    """The best that looks at columns one by one, or at distances, as `one` does; in order."""
+    """Return the first of `found` that, like `one`, treats columns one by one or does not."""
     return next(f for f in found if f.setting.family.by_columns == one.setting.family.by_columns)

@@ -1,4 +1,4 @@
-"""NystroemFeatures: the kernel's own values at landmarks, made orthogonal."""
+"""NystroemFeatures: the kernel's own values at landmarks, orthogonalised."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from bochner.kernels import SpectralKernel
 from bochner.nystroem.landmarks import LANDMARKS, choose_landmarks, diagonal
 from bochner.nystroem.normalization import floor, normalize
 
-_BATCH = 2**22  # features in float64 at once, where they are not the result
+_BATCH = 2**22  # features held in float64 at once, where they are not the result
 
 
 class NystroemWarning(UserWarning):
-    """Fewer directions than columns could be told apart."""
+    """Warning that fewer directions than columns could be told apart."""
 
 
 def _is_orthogonal(features: NystroemFeatures) -> bool:
@@ -56,35 +56,36 @@ class NystroemFeatures(FeatureMap):
         \varphi(x) = k(x, Z)\, R, \qquad R R^\top = U\, \mathrm{diag}(1 / e)\, U^\top, \qquad
         \varphi(x) \cdot \varphi(y) \approx k(x, y),
 
-    the projection of the kernel's own features onto those of the landmarks. It is exact between
-    landmarks, never too long, and needs nothing of the kernel but its values: kernels whose random
-    frequencies are far too long, the exponential one above all, are no harder than others.
+    which is the projection of the kernel's own features onto those of the landmarks. It is exact
+    between landmarks, never too long, and needs only values of the kernel: kernels whose random
+    frequencies are far too long, above all the exponential kernel, are no harder than others.
 
     Parameters
     ----------
     n_components : int, default=100
-        Number of output columns, and of landmarks.
+        Number of output columns and of landmarks.
     kernel : {"gaussian", "laplacian", "cauchy", "matern", "exponential"} or kernel object, \
             default="gaussian"
-        The kernel; any positive semi-definite function of two sets of rows that gives the matrix
-        of values will do. One without a profile in closed form is called on the host.
+        Kernel to approximate; any positive semi-definite function of two sets of rows that returns
+        the matrix of values will do. One without a profile in closed form is called on the host.
     gamma : float, "scale" or "median", default="median"
         See :class:`FourierFeatures`.
     landmarks : {"random", "kmeans", "leverage", "all"} or array of shape (m, n_features), \
             default="random"
-        Rows at random, centroids of k-means (many of them after few steps), rows drawn by how
-        little others stand for them (ridge leverage), all rows, or points of your own. The number
-        of the last two replaces `n_components`.
+        Random rows; centroids of k-means (large numbers of them after few steps); rows drawn by
+        ridge leverage, which favours rows that few others represent; all rows; or points of your
+        own. With the last two, their number replaces `n_components`.
     orthogonal : bool, default=True
         Whether kernel values are multiplied by `R`. False leaves them as they are: the columns
-        :math:`k(x, Z)` that the coefficients of a kernel expansion are for. Ridge heads of this
-        package know that these of ``landmarks="all"`` make a kernel ridge regression.
+        :math:`k(x, Z)` that the coefficients of a kernel expansion belong to. With
+        ``landmarks="all"``, the ridge heads of this package turn them into a kernel ridge
+        regression.
     n_jobs : int, default=None
-        CPU threads. None: as many as BLAS may use; -1: all.
+        Number of CPU threads. None uses as many as BLAS may use, -1 all.
     memory_budget : int, default=None
         Bytes of scratch memory for arrays on a device; None is 1 GiB.
     random_state : int, RandomState instance or None, default=None
-        Decides the landmarks, whatever the number of threads.
+        Controls the choice of landmarks, which does not depend on the number of threads.
 
     Attributes
     ----------
@@ -93,31 +94,31 @@ class NystroemFeatures(FeatureMap):
     eigenvalues_ : ndarray of shape (m,)
         Eigenvalues of the kernel matrix of the landmarks, the largest first.
     normalization_ : ndarray of shape (m, n_components)
-        `R`, upper triangular where all directions are kept; None without.
+        The matrix `R`, upper triangular where all directions are kept. None with
+        ``orthogonal=False``.
     n_directions_ : int
-        Columns that are not zero: eigenvalues above `m` times the largest times the precision of
-        float64. The others cannot be told from rounding.
+        Number of columns that are not zero: of eigenvalues above `m` times the largest times the
+        precision of float64. The others cannot be told from rounding.
     kernel_ : kernel object
-        The kernel with its `gamma` as a number.
+        Kernel with its `gamma` as a number.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, when they have names that are strings.
+        Names of the columns, if all of them are strings.
 
     See Also
     --------
-    FourierFeatures : Random frequencies: no landmarks, and cheaper for smooth kernels.
+    FourierFeatures : Random frequencies; no landmarks, and cheaper for smooth kernels.
     MercerFeatures : Better where a density of the rows is known.
     sklearn.kernel_approximation.Nystroem : The same kernel, up to a rotation of the columns.
 
     Notes
     -----
-    With all rows as landmarks :math:`\Phi \Phi^\top = K`. `transform` costs `n m (d + m / 2)`
-    multiplications; what is predicted by a linear model on top costs `n m (d + 1)` by
-    :meth:`linear`.
+    With all rows as landmarks, :math:`\Phi \Phi^\top = K`. `transform` costs `n m (d + m / 2)`
+    multiplications; predictions of a linear model on top cost `n m (d + 1)` with :meth:`linear`.
 
-    float32 rows are computed in float64 where eigenvalues are too small for float32: what few
-    features can do without, many cannot.
+    Features of float32 rows are computed in float64 where eigenvalues are too small for float32:
+    a few features may do without the small ones, many cannot.
 
     References
     ----------
@@ -173,7 +174,7 @@ class NystroemFeatures(FeatureMap):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the landmarks and make their kernel rows orthogonal.
+        """Choose the landmarks and orthogonalise their kernel rows.
 
         Parameters
         ----------
@@ -213,7 +214,7 @@ class NystroemFeatures(FeatureMap):
         return matrix
 
     def _resolve_kernel(self, X: Any, random_state: RandomState) -> Any:
-        """Nothing is drawn from a kernel here: one that can be called will do."""
+        """Return the kernel; nothing is drawn from it here, so that any callable will do."""
         if callable(self.kernel) and not hasattr(self.kernel, "sample"):
             return self.kernel
         return resolve_kernel(self.kernel, self.gamma, X, random_state)
@@ -237,22 +238,22 @@ class NystroemFeatures(FeatureMap):
         return self._times(X, self.normalization_)
 
     def linear(self, X: Any, coefficients: Any) -> Any:
-        """``transform(X) @ coefficients``, without the features themselves.
+        """Compute ``transform(X) @ coefficients`` without the features themselves.
 
-        The coefficients are multiplied by the normalization first: `n m (d + k)` instead of
-        `n m (d + m / 2)` multiplications, and nothing as wide as the features is held.
+        The coefficients are multiplied by the normalization first: this takes `n m (d + k)`
+        instead of `n m (d + m / 2)` multiplications and holds nothing as wide as the features.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
             Rows.
         coefficients : array of shape (n_components, k)
-            Those of a linear model, one column for each output.
+            Coefficients of a linear model, one column per output.
 
         Returns
         -------
         array of shape (n, k)
-            As `transform` gives them.
+            The products, of the kind and dtype that `transform` returns.
         """
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
@@ -263,11 +264,11 @@ class NystroemFeatures(FeatureMap):
 
     @property
     def expands_rows(self) -> bool:
-        """Whether the columns are values of the kernel at the rows of `fit`, as they are."""
+        """Whether the columns are plain values of the kernel at the rows of `fit`."""
         return not self.orthogonal and isinstance(self.landmarks, str) and self.landmarks == "all"
 
     def _times(self, X: Any, matrix: NDArray[Any] | None) -> Any:
-        """``k(X, Z) matrix``; in float64 where float32 would drown directions in rounding."""
+        """Return ``k(X, Z) matrix``, in float64 where float32 rounding would drown directions."""
         options = {"kernel": self.kernel_, **self._engine_options()}
         shared = {"Z": self.landmarks_, "normalization": matrix}
         if matrix is not None and float_dtype(X) == np.float32 and not self._single_will_do():
@@ -294,9 +295,9 @@ class NystroemFeatures(FeatureMap):
 
     @available_if(_is_orthogonal)  # type: ignore[untyped-decorator]
     def residual(self, X: Any) -> Any:
-        r"""What the features miss of every row: :math:`r(x) = k(x, x) - |\varphi(x)|^2 \ge 0`.
+        r"""Compute the residual of every row, :math:`r(x) = k(x, x) - |\varphi(x)|^2 \ge 0`.
 
-        Exact to rounding, for any rows:
+        The residual is what the features miss of a row. It is exact up to rounding, for any rows:
         :math:`|k(x, y) - \varphi(x) \cdot \varphi(y)| \le \sqrt{r(x)\, r(y)}` for every pair, and
         the spectral norm of the error of a kernel matrix is at most the sum of the residuals of
         its rows.
@@ -309,7 +310,7 @@ class NystroemFeatures(FeatureMap):
         Returns
         -------
         array of shape (n,)
-            In float64 where there is float64; of the same kind as `X`.
+            Residuals, of the same kind as `X`, in float64 where the device has it.
         """
         check_is_fitted(self)
         X = self._validate_rows(X, reset=False)
@@ -334,7 +335,7 @@ def _residuals(X: Any, nystroem: NystroemFeatures) -> Any:
 
 
 def _in_float64(X: Any, height: int, **arguments: Any) -> Any:
-    """Kernel rows of float32 rows by way of float64, a batch at a time."""
+    """Compute the kernel rows of float32 rows in float64, one batch at a time."""
 
     def of_batch(rows: Any) -> Any:
         wide = engine.kernel_rows(cast(rows, wide_dtype(rows)), **arguments)

@@ -1,4 +1,4 @@
-"""Choosing landmarks among rows, wherever these are: at random, by k-means or leverage, or all."""
+"""Choosing landmarks from rows, wherever these are: random, k-means, leverage, or all."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from bochner.engine.summaries import choose_rows, rows_at, sample_rows, take_row
 from bochner.nystroem.normalization import normalize
 
 _KMEANS_ROWS, _KMEANS_SHARE, _KMEANS_STEPS = 20_000, 15, 25
-_KMEANS_WORK = 1e12  # multiplications, at most: the first steps of many centroids matter most
-_CUDA_ROWS, _TILE_ROWS = 100_000, 8192  # what is done on the device that rows are on
-_FEW_CENTROIDS = 256  # for which a careful start is worth its time
+_KMEANS_WORK = 1e12  # most multiplications: with many centroids the first steps matter most
+_CUDA_ROWS, _TILE_ROWS = 100_000, 8192  # for k-means on the device that holds the rows
+_FEW_CENTROIDS = 256  # up to which a careful start is worth its time
 _LEVERAGE_ROWS, _LEVERAGE_SHARE, _PILOTS = 20_000, 5, 1000
 
 
 def random_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
-    """Distinct rows, each as likely as any other."""
+    """Draw distinct rows, each as likely as any other."""
     return sample_rows(X, count, random_state)
 
 
 def all_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
-    """All rows in their order, whatever the count."""
+    """Return all rows in their order, whatever the count."""
     X = with_known_lengths(X)
     return take_rows(X, np.arange(X.shape[0]))
 
 
 def kmeans_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
-    """Centroids of k-means, of a sample where rows are many."""
+    """Return centroids of k-means, on a sample if there are many rows."""
     if on_cuda(X):
         rows = rows_at(X, choose_rows(X.shape[0], _CUDA_ROWS, random_state))
         first = choose_rows(rows.shape[0], count, random_state)
@@ -53,15 +53,15 @@ def kmeans_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState)
         max_iter=min(max(affordable, 2), _KMEANS_STEPS),
         random_state=random_state.randint(2**31 - 1),
     )
-    with warnings.catch_warnings():  # of centroids that repeat: their directions are dropped
+    with warnings.catch_warnings():  # about repeated centroids: their directions are dropped
         warnings.simplefilter("ignore", ConvergenceWarning)
         return clusters.fit(rows).cluster_centers_
 
 
 def lloyd(X: Any, centroids: Any, n_steps: int) -> Any:
-    """Means of the rows nearest to each centroid, again and again; where rows are.
+    """Run Lloyd's algorithm where the rows are: move centroids to the means of their nearest rows.
 
-    A centroid that no row is nearest to stays.
+    A centroid that is nearest to no row stays where it is.
     """
     xp = namespace(X)
     centre = xp.mean(X, axis=0)  # float32 has few digits for differences of long rows
@@ -81,7 +81,7 @@ def lloyd(X: Any, centroids: Any, n_steps: int) -> Any:
 
 
 def leverage_landmarks(X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
-    """Rows drawn by their ridge leverage: those that few others stand for are likelier."""
+    """Draw rows by their ridge leverage: those that few others represent are likelier."""
     rows = sample_rows(X, max(_LEVERAGE_ROWS, _LEVERAGE_SHARE * count), random_state)
     n = rows.shape[0]
     if n <= count:
@@ -94,11 +94,12 @@ def leverage_landmarks(X: Any, count: int, kernel: Any, random_state: RandomStat
 def leverage_scores(
     rows: Any, count: int, kernel: Any, random_state: RandomState
 ) -> NDArray[np.float64]:
-    r"""Estimates of the ridge leverage :math:`(K (K + \lambda)^{-1})_{ii}` of rows on the host.
+    r"""Estimate the ridge leverage :math:`(K (K + \lambda)^{-1})_{ii}` of rows on the host.
 
-    From features of random rows, after C. Musco and C. Musco, Recursive sampling for the Nystrom
-    method, NIPS 2017. What they leave out of a row counts as a direction of its own, and
-    :math:`\lambda` is the mean of the eigenvalues beyond the first `count` / 2.
+    The estimates come from features of random rows, after C. Musco and C. Musco, Recursive
+    sampling for the Nystrom method, NIPS 2017. What these leave out of a row counts as a direction
+    of its own, and :math:`\lambda` is the sum of the eigenvalues beyond the first `count` / 2,
+    divided by `count` / 2.
     """
     rows = rows.astype(np.float64)
     pilots = sample_rows(rows, min(count, _PILOTS), random_state)
@@ -115,7 +116,7 @@ def leverage_scores(
 
 
 def diagonal(kernel: Any, rows: Any) -> NDArray[np.float64]:
-    """``k(x, x)`` of rows on the host; one for kernels of a difference that say so."""
+    """Return ``k(x, x)`` for rows on the host: 1 for kernels declared isotropic or a product."""
     if getattr(kernel, "isotropic", False) or getattr(kernel, "product", False):
         return np.ones(rows.shape[0])
     height = 64  # the other values of a block are computed in vain
@@ -133,5 +134,5 @@ LANDMARKS: dict[str, Callable[[Any, int, Any, RandomState], Any]] = {
 
 
 def choose_landmarks(rule: str, X: Any, count: int, kernel: Any, random_state: RandomState) -> Any:
-    """Landmarks on the host, by a rule of `LANDMARKS`: at most `count`, or all."""
+    """Return landmarks on the host, by a rule in `LANDMARKS`: at most `count`, or all rows."""
     return LANDMARKS[rule](X, count, kernel, random_state)

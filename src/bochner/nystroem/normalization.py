@@ -1,12 +1,12 @@
-r"""From the kernel matrix of the landmarks to the matrix that makes its rows features.
+r"""From the kernel matrix of the landmarks to the matrix that turns kernel rows into features.
 
-With :math:`K = U \mathrm{diag}(e) U^\top` any `R` with :math:`R R^\top = U \mathrm{diag}(1 / e)
-U^\top` gives features :math:`K(x, Z) R` of the same inner products: rotations of each other. The
-one taken here is (upper) triangular, the transposed inverse of the Cholesky factor of `K`: it
-takes a fraction of the time of eigenvectors, it is unique, so that places and dtypes agree, and a
+With :math:`K = U \mathrm{diag}(e) U^\top`, any `R` with :math:`R R^\top = U \mathrm{diag}(1 / e)
+U^\top` gives features :math:`K(x, Z) R` with the same inner products: rotations of each other. The
+one used here is (upper) triangular, the transposed inverse of the Cholesky factor of `K`: it takes
+a fraction of the time of eigenvectors, it is unique, so that places and dtypes agree, and a
 product with it costs half of one with a full matrix. Where eigenvalues are too small to be known,
-landmarks are left out that the others explain to rounding, as the pivots of a Cholesky
-factorisation tell: their rows are zero, and the triangle becomes a trapezoid.
+landmarks that the others explain to rounding are left out, as determined by the pivots of a
+Cholesky factorisation: their rows are zero, and the triangle becomes a trapezoid.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from scipy import linalg
 
 Float = NDArray[np.float64]
 
-_STEPS = 20  # of the power method
-_CLOSE = 2.0  # times the floor: too close to be told by it
-_COARSER = 10.0  # times the pivot that has left an eigenvalue below
-_NEGATIVE = 1e-6  # of the largest eigenvalue: what rounding does not do to a negative one
+_STEPS = 20  # steps of the power method
+_CLOSE = 2.0  # times the floor, below which an eigenvalue is too close to it to tell
+_COARSER = 10.0  # factor for a pivot that has left an eigenvalue below the floor
+_NEGATIVE = 1e-6  # of the largest eigenvalue: rounding makes no eigenvalue as negative as this
 
 
 @dataclass(frozen=True)
 class Normalization:
-    """`R`, of as many columns as there are directions, and what it was made from."""
+    """The matrix `R`, with one column per direction, and the range of the eigenvalues."""
 
     matrix: Float
-    largest: float  # eigenvalue
-    least: float  # eigenvalue that was kept
+    largest: float  # largest eigenvalue
+    least: float  # least eigenvalue that was kept
 
 
 def normalize(K: Float, epsilon: float, kernel: Any = None) -> Normalization:
-    """The normalization of a kernel matrix, without eigenvalues below ``epsilon m e_1``.
+    """Return the normalization of a kernel matrix, without eigenvalues below ``epsilon m e_1``.
 
-    A ValueError where the matrix is not one of a kernel; `kernel` is for its message.
+    Raises a ValueError if the matrix is not that of a kernel; `kernel` is for its message.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def normalize(K: Float, epsilon: float, kernel: Any = None) -> Normalization:
 
 
 def floor(size: int, largest: float, epsilon: float) -> float:
-    """What an eigenvalue must exceed: the rounding of numbers of a precision of `epsilon`."""
+    """Return what an eigenvalue must exceed: the rounding at a precision of `epsilon`."""
     return float(epsilon * size * max(largest, 0.0))
 
 
 def largest_eigenvalue(product: Callable[[Float], Float], size: int) -> float:
-    """Of a positive matrix, by the power method: nearly, and never too large."""
+    """Estimate the largest eigenvalue of a positive matrix, from below, by the power method."""
     vector = np.random.RandomState(0).standard_normal(size)
     for _ in range(_STEPS):
         vector = product(vector / (np.linalg.norm(vector) or 1.0))
@@ -88,7 +88,7 @@ def _checked(K: Float, kernel: Any) -> Float:
 
 
 def _inverse_factor(K: Float) -> tuple[Float, float]:
-    """The inverse of the Cholesky factor and the least eigenvalue, 0 where there is none."""
+    """Return the inverse of the Cholesky factor and the least eigenvalue, 0 if there is none."""
     try:
         lower = np.linalg.cholesky(K)
     except np.linalg.LinAlgError:
@@ -100,7 +100,7 @@ def _inverse_factor(K: Float) -> tuple[Float, float]:
 
 
 def _independent(K: Float, pivot: float) -> NDArray[np.intp]:
-    """Which landmarks have more than `pivot` that those chosen before them do not explain."""
+    """Return the landmarks with more than `pivot` left unexplained by those chosen before them."""
     _, order, rank, _ = linalg.lapack.dpstrf(K, tol=pivot, lower=1)
     return np.sort(order[:rank] - 1)
 
@@ -108,12 +108,12 @@ def _independent(K: Float, pivot: float) -> NDArray[np.intp]:
 def _check_positive(
     K: Float, kept: NDArray[np.intp], inverse: Float, limit: float, kernel: Any
 ) -> None:
-    """A ValueError where the matrix has eigenvalues below ``-limit``."""
+    """Raise a ValueError if the matrix has eigenvalues below ``-limit``."""
     left_out = np.setdiff1d(np.arange(len(K)), kept)
     explained = inverse @ K[np.ix_(kept, left_out)]
     rest = K[np.ix_(left_out, left_out)] - explained.T @ explained
     if np.linalg.norm(rest) <= limit:
-        return  # a bound on the negative eigenvalues as well
+        return  # this norm bounds the negative eigenvalues as well
     values = np.linalg.eigvalsh(K)
     if values[0] < -limit:
         raise ValueError(

@@ -26,7 +26,7 @@ NO_PICTURES = "pictures need matplotlib: pip install 'bochner[plots]'"
 
 @dataclass(frozen=True)
 class Drawn:
-    """A section, and its picture and chart as Matplotlib figures, where it has them."""
+    """A section, and its picture and chart as Matplotlib figures, if it has them."""
 
     section: Section
     picture: Any = None
@@ -41,9 +41,10 @@ class Drawn:
 
 
 def draw(sections: Sequence[Section]) -> tuple[list[Drawn], list[str]]:
-    """What can be drawn of each section that has something to show, and what could not be.
+    """Draw each section that has something to show; return notes on what could not be drawn.
 
-    Without Matplotlib, which is an extra, no figure can; no picture is worth the results.
+    Without Matplotlib, which is an extra, there are no figures. A picture that fails does not cost
+    the results.
     """
     drawn, notes = [], []
     for section in sections:
@@ -63,7 +64,7 @@ def draw(sections: Sequence[Section]) -> tuple[list[Drawn], list[str]]:
 
 
 def failure_lines(run: Run) -> list[str]:
-    """One line for each reason why cells failed."""
+    """Return one line for each reason why cells failed."""
     by_reason: dict[str, list[str]] = {}
     for cell, reason in run.failures.items():
         by_reason.setdefault(reason, []).append(str(cell))
@@ -84,10 +85,10 @@ def make_document(
     notes: Sequence[str] = (),
     device: str = "cpu",
 ) -> dict[str, Any]:
-    """The study as what JSON can hold.
+    """Return the study as values that JSON can hold.
 
-    `command` does it again; `notes` are what the reader must know: what was left out, that it is
-    a quick version. The times of all cells add up to the ``seconds`` of one process.
+    `command` repeats the study; `notes` are what the reader must know: what was left out, that it
+    is a quick version. The times of all cells add up to the ``seconds`` of one process.
     """
     return {
         "kind": "study",
@@ -116,7 +117,7 @@ def make_document(
 
 
 def _all_of(texts: Iterable[str]) -> str | None:
-    """What cells were measured at or on: one text, or how many each where they differ."""
+    """Return the text that all cells share, or each text with its number of cells."""
     counts = Counter(texts)
     if len(counts) > 1:
         return ", ".join(f"{text} ({counted(n, 'cell')})" for text, n in counts.items())
@@ -131,7 +132,7 @@ def _is_complete(study: Study, request: Request, run: Run) -> bool:
 
 
 def write_outcome(document: dict[str, Any], drawn: Sequence[Drawn], folder: Path) -> list[str]:
-    """Write ``results.json``, charts as PNG and SVG, pictures as PNG; returns the file names."""
+    """Write ``results.json``, charts as PNG and SVG, pictures as PNG; return the file names."""
     folder.mkdir(parents=True, exist_ok=True)
     with writing_whole(folder / "results.json") as file:
         file.write(json.dumps(document, indent=1, allow_nan=False).encode())

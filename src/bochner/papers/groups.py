@@ -1,4 +1,4 @@
-"""Results of a study by task, method and place on the x axis: what all tables are made from."""
+"""Results of a study by task, method and place on the x axis, from which tables are made."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ Number = Callable[[Result], float]
 
 
 def percent(result: Result) -> float:
-    """Test accuracy in percent."""
+    """Return the test accuracy in percent."""
     return 100 * result.score
 
 
 def error_percent(result: Result) -> float:
-    """Test error in percent."""
+    """Return the test error in percent."""
     return 100 * (1 - result.score)
 
 
 def score(result: Result) -> float:
-    """The score as it is."""
+    """Return the score as it is."""
     return result.score
 
 
 def fit_seconds(result: Result) -> float:
-    """How long the map took to learn."""
+    """Return the seconds that the map took to learn."""
     return result.fit
 
 
 def detail(name: str) -> Number:
-    """What a result has among its details."""
+    """Return a function that reads one of the details of a result."""
     return lambda result: result.details[name]
 
 
@@ -62,16 +62,16 @@ class Groups:
         return iter(self._by_key)
 
     def xs(self, task: str | None = None, method: str | None = None) -> list[Any]:
-        """The places on the x axis, in order: all, or those of a task or method."""
+        """Return the places on the x axis, in order: all, or those of a task or method."""
         keys = [key for key in self if task in (None, key[0]) and method in (None, key[1])]
         return sorted({x for _, _, x in keys if x is not None})
 
     def seeds(self, task: str, method: str, x: Any = None) -> dict[int, Result]:
-        """The results of a place, by seed."""
+        """Return the results of a place, by seed."""
         return self._by_key.get((task, method, x), {})
 
     def numbers(self, task: str, method: str, x: Any = None, of: Number = percent) -> list[float]:
-        """One number per seed."""
+        """Return one number per seed."""
         return [of(result) for result in self.seeds(task, method, x).values()]
 
     def mean(
@@ -83,22 +83,22 @@ class Groups:
         form: str = ".2f",
         error_form: str | None = None,
     ) -> Value:
-        """Mean and standard error, for a table."""
+        """Return the mean and its standard error, for a table."""
         return mean_value(self.numbers(task, method, x, of), form, error_form)
 
     def differences(
         self, task: str, x: Any, first: str, second: str, of: Number = percent
     ) -> list[float]:
-        """The first method's number minus the second's, for the seeds that both have.
+        """Return the first method's number minus the second's, for the seeds that both have.
 
-        Where the second has no x axis, what it has without one is taken.
+        If the second method has no x axis, its results without one are taken.
         """
         ones = self.seeds(task, first, x)
         others = self.seeds(task, second, x) or self.seeds(task, second)
         return [of(ones[seed]) - of(others[seed]) for seed in ones if seed in others]
 
     def compare(self, text: str, first: str, second: str, of: Number = percent) -> Claim:
-        """The claim that the first method's number is larger, checked wherever both have one."""
+        """Check the claim that the first method's number is larger, wherever both have one."""
         claim = Claim(text)
         for task, method, x in self:
             if method == first:
@@ -109,7 +109,7 @@ class Groups:
     def curves(
         self, task: str, of: Number = percent, methods: Sequence[str] = (), suffix: str = ""
     ) -> list[Series | None]:
-        """One curve per method, of those that have several places on the x axis."""
+        """Return one curve per method, over its places on the x axis."""
         return [
             curve(
                 method + suffix,
@@ -121,14 +121,14 @@ class Groups:
     def chart(
         self, task: str, x_title: str, y_title: str, of: Number = percent, log_y: bool = False
     ) -> Chart | None:
-        """The curves of a task against a logarithmic axis."""
+        """Return a chart of the curves of a task against a logarithmic axis."""
         return chart(x_title, y_title, self.curves(task, of), log_x=True, log_y=log_y)
 
     def heading(self, task: str, what: str = "seed") -> str:
-        """The task, with its number of seeds where others have more."""
+        """Return the task, with its number of seeds if other tasks have more."""
         n = self._seeds[task]
         return task if n == self.n_seeds else f"{task}, {counted(n, what)}"
 
     def over(self, what: str = "seed") -> str:
-        """How many seeds there are, as text."""
+        """Return how many seeds there are, as text."""
         return f"mean ± standard error over {counted(self.n_seeds, what)}"

@@ -1,4 +1,4 @@
-"""Support vector machines with a whole kernel matrix, which two of the papers compare with.
+"""Support vector machines with a whole kernel matrix, a baseline in two of the papers.
 
 A kernel is a function of one matrix, which is computed once for all of them: the Gaussian kernels
 of several bandwidths are functions of the squared distances.
@@ -24,12 +24,12 @@ Kernel = Callable[[Matrix], Matrix]
 
 
 def squared_distances(X: Any, Y: Any) -> Matrix:
-    """In float64: in float32 the difference of squares would lose the small distances."""
+    """Return squared distances in float64; float32 would lose the small ones."""
     return euclidean_distances(X.astype(np.float64), Y.astype(np.float64), squared=True)
 
 
 def gaussian(gamma: float) -> Kernel:
-    """``exp(-gamma |x - y|^2)``, of squared distances."""
+    """Return the kernel ``exp(-gamma |x - y|^2)``, a function of squared distances."""
 
     def kernel(distances: Matrix) -> Matrix:
         values = -gamma * distances
@@ -39,7 +39,7 @@ def gaussian(gamma: float) -> Kernel:
 
 
 def arccosine_kernel(X: NDArray[Any], Y: NDArray[Any]) -> Matrix:
-    r"""The arc-cosine kernel of order 1 (Cho and Saul, 2009), exactly.
+    r"""Compute the arc-cosine kernel of order 1 (Cho and Saul, 2009) exactly.
 
     .. math::
 
@@ -63,10 +63,10 @@ def held_out_scores(
     held_y: NDArray[Any],
     most_steps: int = -1,
 ) -> Matrix:
-    """Accuracy on held-out rows, of shape (kernels, penalties).
+    """Return the accuracy on held-out rows, of shape (kernels, penalties).
 
-    Penalties that increase take more and more steps. From the first that takes more than
-    `most_steps` on they are left out, with a score of minus infinity.
+    Larger penalties take more steps. From the first penalty that takes more than `most_steps` on,
+    they are left out, with a score of minus infinity.
     """
     matrix, held_matrix = pairwise(X, X), pairwise(held_X, X)
     scores = np.full((len(kernels), len(penalties)), -np.inf)
@@ -86,7 +86,7 @@ def held_out_scores(
 def fit_svm(
     pairwise: Pairwise, kernel: Kernel, C: float, X: Any, y: NDArray[Any], block: int = 5000
 ) -> Callable[[Any], NDArray[Any]]:
-    """Fit a support vector machine; returns its predictions as a function of rows."""
+    """Fit a support vector machine; return its predictions as a function of rows."""
     svm = _svm(C).fit(kernel(pairwise(X, X)), y)
 
     def predict(rows: Any) -> NDArray[Any]:

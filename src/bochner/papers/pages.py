@@ -1,8 +1,8 @@
-"""The pages of results in the documentation, written from what studies found: nothing is typed.
+"""The pages of results in the documentation, written from results of studies: nothing is typed.
 
-A study's document is stored as a small file beside the pages. These are made from all files that
-are there, so that the same files always give the same pages. The cells that were measured are kept
-there too: a study that takes hours can be measured in parts, on several machines.
+A study's document is stored as a small file beside the pages. The pages are made from all files
+that are there, so that the same files always give the same pages. The measured cells are kept
+there too, so that a study that takes hours can be measured in parts, on several machines.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class Paper:
-    """What a page says of a paper besides its results."""
+    """The text of a page about a paper, apart from its results."""
 
-    name: str  # of the page
+    name: str  # of its page
     authors: str
     citation: str
     methods: str
@@ -71,7 +71,7 @@ _HOW_TO_READ = """\
 
 
 def store(document: Mapping[str, Any], folder: Path) -> Path:
-    """Keep what pages need of a study's document, in the results of the pages in `folder`."""
+    """Store the parts of a study's document that pages need, with the pages in `folder`."""
     sections = [
         {"heading": section["heading"]}
         | {name: section[name] for name in ("lines", "claims") if section[name]}
@@ -90,12 +90,12 @@ def store(document: Mapping[str, Any], folder: Path) -> Path:
 
 
 def cells_on_record(study: str, folder: Path) -> Path:
-    """The file of a study's finished cells, in the results of the pages in `folder`."""
+    """Return the file of a study's finished cells, stored with the pages in `folder`."""
     return folder / FOLDER / "cells" / f"{study}.jsonl"
 
 
 def write_pages(folder: Path) -> list[str]:
-    """Write all pages of results from what is stored; returns the names of the files."""
+    """Write all pages of results from the stored documents; return the names of the files."""
     stored = read_stored(folder)
     pages = {"results.md": overview(stored)}
     pages |= {f"results-{paper.name}.md": paper_page(key, stored) for key, paper in PAPERS.items()}
@@ -106,13 +106,13 @@ def write_pages(folder: Path) -> list[str]:
 
 
 def read_stored(folder: Path) -> dict[str, dict[str, Any]]:
-    """What is stored, by study, in the order of the registry."""
+    """Return the stored documents by study, in the order of the registry."""
     files = {name: folder / FOLDER / f"{name}.json" for name in STUDIES}
     return {n: json.loads(file.read_text()) for n, file in files.items() if file.exists()}
 
 
 def overview(stored: Mapping[str, Mapping[str, Any]]) -> str:
-    """The page that leads to those of the papers."""
+    """Return the page that leads to those of the papers."""
     rows = [("paper", "methods", "studies on record", "claims checked", "not confirmed")]
     for key, paper in PAPERS.items():
         studies = [name for name, study in STUDIES.items() if study.paper == key]
@@ -158,7 +158,7 @@ results on record.
 
 
 def paper_page(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> str:
-    """Everything on record of the studies of a paper."""
+    """Return the page of a paper, with everything on record of its studies."""
     about = PAPERS[paper]
     studies = {name: study for name, study in STUDIES.items() if study.paper == paper}
     done = {name: stored[name] for name in studies if name in stored}
@@ -182,7 +182,7 @@ def paper_page(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _missing(paper: str, stored: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Studies of a paper of which nothing is on record."""
+    """Return the studies of a paper that have nothing on record."""
     return [n for n, study in STUDIES.items() if study.paper == paper and n not in stored]
 
 
@@ -212,7 +212,7 @@ def _claims(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _claim_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Study, claim and verdict; with several tables of claims also which of them it is."""
+    """Yield study, claim and verdict; several tables of claims are named as well."""
     item, _, _ = document["title"].partition(":")
     tables = [section for section in document["sections"] if section.get("claims")]
     for section in tables:
@@ -222,12 +222,12 @@ def _claim_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _verdict(claim: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """Of a part of a study it is that of what was measured."""
+    """Return the verdict, marked as preliminary if only a part of the study was measured."""
     return str(claim["verdict"]) + ("" if document["complete"] else ", so far")
 
 
 def _statement(claim: Mapping[str, Any]) -> str:
-    """The claim, at how many places it holds, and the numbers where it does not."""
+    """Return the claim, how many places it holds at, and the numbers where it does not."""
     return Claim(claim["text"], claim["checked"], claim["noise"], claim["exceptions"]).statement
 
 
@@ -241,7 +241,7 @@ def _failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """In Markdown: the first column to the left, numbers to the right."""
+    """Return a Markdown table: the first column to the left, numbers to the right."""
     titles, *body = ([text.replace("|", "\\|") for text in row] for row in rows)
     numeric = [
         all(text[:1] in "0123456789-+" for text in column) for column in zip(*body, strict=True)

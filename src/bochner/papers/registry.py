@@ -1,4 +1,4 @@
-"""All studies by name. A new one is its file and one entry here."""
+"""All studies by name. A new study needs its file and one entry here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study is: which cells it measures, how, and what it says of the results.
+"""Definition of a study: which cells it measures, how, and how it reports the results.
 
 Times of quick versions are processor seconds, rounded up, measured on a virtual machine with two
 cores, with one BLAS thread or, where that took longer, with as many as it likes. Times of full
@@ -22,7 +22,7 @@ Runner = Callable[[Sequence[Cell]], list[Result]]
 
 @dataclass(frozen=True)
 class Request:
-    """What of a study is wanted; without `widths`, those that are planned."""
+    """The part of a study that is wanted; without `widths`, the planned ones."""
 
     tasks: tuple[str, ...]
     seeds: int
@@ -32,9 +32,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Version:
-    """How large a version of a study is: how many seeds, how long it takes on two cores.
+    """The size of a version of a study: how many seeds, and how long it takes on two cores.
 
-    `note` says what is smaller in it, and `tasks` which are in it, where these are not all.
+    `note` says what is smaller in this version, and `tasks` lists its tasks if they are not all.
     """
 
     seeds: int
@@ -45,7 +45,7 @@ class Version:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A task whose data is missing: in words for this machine, and for others."""
+    """A task whose data is missing, with messages for this machine and for others."""
 
     task: str
     file: str
@@ -56,7 +56,7 @@ class LeftOut:
 
     @property
     def note(self) -> str:
-        """What others need to know."""
+        """The message for readers on other machines."""
         return f"Left out: {self.task}, because {self.file} is not among the data files."
 
 
@@ -69,24 +69,25 @@ class Study:
     paper, item, summary : str
         The paper, the name of the table or figure there, and what is measured.
     tasks : tuple of str
-        What can be measured.
+        Tasks that can be measured.
     full, quick : Version
         The whole study, and a small version of it.
     collect : callable
-        Is given a Request and a function that measures cells, and returns the results that
-        `sections` takes. Some cells may fail; then it goes on with the others.
+        Function of a Request and a function that measures cells; returns the results that
+        `sections` takes. If cells fail, it continues with the others.
     measure : callable
-        Measures one cell.
+        Function that measures one cell.
     sections : callable
-        What the results say; there is at least one result, but any may be missing.
+        Function that reports the results as sections; there is at least one result, but any may
+        be missing.
     files : mapping
-        From tasks to the data files that they are made of; a task that is not there needs none.
+        Data files by task; a task that is not a key needs none.
     widths : str
-        What ``--widths`` counts; empty where there is nothing to choose.
+        Unit of ``--widths``; empty if there is nothing to choose.
     on_devices : bool
         Whether `measure` takes a `device`.
     name : str
-        By default the first author and the item: ``letarte-figure1``.
+        Name of the study; by default the first author and the item: ``letarte-figure1``.
     """
 
     paper: str
@@ -108,15 +109,15 @@ class Study:
         object.__setattr__(self, "name", self.name or name)
 
     def version(self, quick: bool) -> Version:
-        """The full or the quick version."""
+        """Return the full or the quick version."""
         return self.quick if quick else self.full
 
     def tasks_of(self, quick: bool) -> tuple[str, ...]:
-        """The tasks of the full or of the quick version."""
+        """Return the tasks of the full or of the quick version."""
         return self.version(quick).tasks or self.tasks
 
     def all_files(self) -> tuple[str, ...]:
-        """Data files that it needs, each once."""
+        """Return the data files that the study needs, each once."""
         return tuple(
             dict.fromkeys(file for task in self.tasks for file in self.files.get(task, ()))
         )
@@ -124,9 +125,9 @@ class Study:
     def find_data(
         self, tasks: Sequence[str], offline: bool, say: Callable[[str], None]
     ) -> tuple[tuple[str, ...], list[LeftOut]]:
-        """The tasks whose data is there or can be downloaded, and the others.
+        """Return the tasks whose data is there or can be downloaded, and the others.
 
-        `say` is given a line before every download; `offline` forbids them.
+        `say` is called with a line before every download; `offline` forbids downloads.
         """
         reasons: dict[str, str] = {}  # why a file is missing; each is tried once
         present, left_out = [], []
@@ -155,10 +156,10 @@ def grid(
     by_task: Mapping[str, Mapping[str, Any]] | None = None,
     variants: Sequence[Mapping[str, Any]] = ({},),
 ) -> list[Cell]:
-    """Every method at every width, on every task with every seed.
+    """Return cells for every method at every width, on every task with every seed.
 
-    `columns` are methods with their widths. Settings of the cells are those `by_task`, where tasks
-    that are missing are left out, with each of the `variants`.
+    `columns` are methods with their widths. The settings of a cell are those of its task in
+    `by_task`, combined with each of the `variants`; tasks missing from `by_task` are left out.
     """
     columns = list(columns)
     by_task = {task: {} for task in request.tasks} if by_task is None else by_task
@@ -175,5 +176,5 @@ def grid(
 def timed_result(
     cell: Cell, score: float, fit: float, start: float, details: dict[str, Any]
 ) -> Result:
-    """A result with the seconds since `start`, a time of ``time.perf_counter()``."""
+    """Return a result with the seconds since `start`, a time of ``time.perf_counter()``."""
     return Result(cell, score, round(fit, 4), round(time.perf_counter() - start, 2), details)

@@ -1,7 +1,8 @@
-"""Pictures of what was learned, as Matplotlib figures (``pip install bochner[plots]``).
+"""Plots of learned models, as Matplotlib figures (``pip install bochner[plots]``).
 
-Every function returns a :class:`matplotlib.figure.Figure` and touches nothing else: no window is
-opened, no global state is changed, no display is needed. ``figure.savefig("name.png")`` writes it.
+Every function returns a :class:`matplotlib.figure.Figure` and has no side effects: no window is
+opened, no global state is changed, and no display is needed. Use ``figure.savefig("name.png")`` to
+write the figure to a file.
 """
 
 from bochner.plots.decisions import decision_regions, dual_weights

@@ -1,4 +1,4 @@
-"""What all figures share: a figure without a window, the classes of rows, grids, and checks."""
+"""Shared helpers of the plots: figures without a window, classes of rows, grids and checks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 Function = Callable[[Float], ArrayLike]
 
-# Told apart by the colour-blind too (Okabe and Ito), and by their marks.
+# Distinguishable for the colour-blind (Okabe and Ito), and by their marks.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
-# Values below and above zero, in the hues of the first two colours.
+# For values below and above zero, in the hues of the first two colours.
 DIVERGING = "RdBu_r"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of this size in inches, with a layout that leaves room for the labels."""
+    """Return a figure of this size in inches, with a layout that leaves room for the labels."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
@@ -34,7 +34,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def check_points(name: str, X: Any, d: int) -> Float:
-    """Points of a space of `d` dimensions, one per row."""
+    """Return points in `d` dimensions, one per row, after checking them."""
     points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != d or len(points) == 0:
         raise ValueError(
@@ -47,7 +47,7 @@ def check_points(name: str, X: Any, d: int) -> Float:
 
 
 def check_values(name: str, values: Any, n: int) -> Float:
-    """One number per point."""
+    """Return an array of one number per point, after checking its shape."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,):
         raise ValueError(
@@ -58,7 +58,7 @@ def check_values(name: str, values: Any, n: int) -> Float:
 
 @dataclass(frozen=True)
 class DrawnClass:
-    """A class of the rows: its name, which rows it has, and how they are drawn."""
+    """A class of the rows: its name, its rows, and how they are drawn."""
 
     name: str
     rows: NDArray[np.bool_]
@@ -67,7 +67,7 @@ class DrawnClass:
 
 
 def two_classes(y: ArrayLike, n: int) -> tuple[DrawnClass, DrawnClass]:
-    """The two classes, in the order of their labels."""
+    """Return the two classes, in the order of their labels."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise ValueError(f"y must have one label per point, shape ({n},), got {labels.shape}.")
@@ -84,7 +84,7 @@ def two_classes(y: ArrayLike, n: int) -> tuple[DrawnClass, DrawnClass]:
 def scatter_classes(
     axes: Any, points: Float, y: ArrayLike, sizes: ArrayLike = 5, opacities: ArrayLike = 0.8
 ) -> None:
-    """The points in the colours and marks of their classes, with entries for the legend."""
+    """Draw points in the colours and marks of their classes, with entries for the legend."""
     sizes, opacities = (np.broadcast_to(v, len(points)) for v in (sizes, opacities))
     for drawn in two_classes(y, len(points)):
         axes.scatter(
@@ -99,20 +99,20 @@ def scatter_classes(
 
 
 def legend_entry(axes: Any, label: str, colour: str, marker: str, edge: str | None = None) -> None:
-    """An entry for the legend: opaque and of one size, whatever the marks are."""
+    """Add an entry to the legend, opaque and of one size, whatever the marks are."""
     style = {"color": colour, "marker": marker, "markeredgecolor": edge or colour}
     axes.plot([], [], linestyle="none", markersize=5, markeredgewidth=0.5, label=label, **style)
 
 
 def finish(axes: Any, title: str, letter: str) -> None:
-    """Title, names of both axes, and the legend if there is something in it."""
+    """Set the title, the names of both axes, and the legend if it has entries."""
     axes.set(title=title, xlabel=f"{letter} 1", ylabel=f"{letter} 2")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper right", fontsize="small", framealpha=0.9)
 
 
 def grid_points(xs: Float, ys: Float) -> Float:
-    """All pairs as rows; reshaped to ``(len(ys), len(xs))`` their values are an image."""
+    """Return all pairs as rows; reshaped to ``(len(ys), len(xs))`` their values are an image."""
     return np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
 
 
@@ -125,5 +125,5 @@ def check_resolution(resolution: Any) -> int:
 
 
 def symmetric_limit(values: Float) -> float:
-    """The largest modulus, for colours that are neutral at zero; 1 if all are zero."""
+    """Return the largest modulus, for colours that are neutral at zero; 1 if all are zero."""
     return float(np.abs(values).max()) or 1.0

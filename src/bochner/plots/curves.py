@@ -1,4 +1,4 @@
-"""Curves with error bars: ours as full lines, published ones dashed."""
+"""Curves with error bars: ours as solid lines, published ones dashed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def curves_figure(chart: Chart, title: str = "") -> Figure:
-    """The curves of a chart in one frame, with a title above it."""
+    """Plot the curves of a chart in one frame, with a title above it."""
     figure = new_figure(6.4, 4.2)
     axis = figure.add_subplot()
     subjects = list(dict.fromkeys(series.subject for series in chart.series))
     for series in chart.series:
-        number = subjects.index(series.subject)  # published curves look like ours
+        number = subjects.index(series.subject)  # published curves get the colour of ours
         errors = None if series.error is None else np.nan_to_num(np.asarray(series.error))
         axis.errorbar(
             series.x,

@@ -1,4 +1,4 @@
-"""Rows of the plane with their dual weights, and what a classifier decides there."""
+"""Plots of rows in the plane with their dual weights, and of the decisions of a classifier."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 def dual_weights(X: Any, y: ArrayLike, weights: ArrayLike) -> Figure:
-    """The rows, each as large and as opaque as its dual weight (Figure 1a, top).
+    """Plot the rows with size and opacity by their dual weights (Figure 1a, top).
 
     Parameters
     ----------
     X : array of shape (n, 2)
         Rows.
     y : array of shape (n,)
-        Two classes.
+        Labels of two classes.
     weights : array of shape (n,)
-        Zero or more. Only their ratios matter: the largest is drawn in full. Rows of weight zero
-        are drawn as faint points.
+        Dual weights, zero or more. Only their ratios matter: the row of largest weight is drawn at
+        full size and opacity. Rows of weight zero are drawn as faint points.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def dual_weights(X: Any, y: ArrayLike, weights: ArrayLike) -> Figure:
 
 
 def draw_weights(axes: Any, X: Any, y: ArrayLike, weights: ArrayLike) -> None:
-    """Draw them on axes; parameters as for :func:`dual_weights`."""
+    """Draw the rows on axes; the parameters are those of :func:`dual_weights`."""
     points = check_points("X", X, 2)
     w = check_values("weights", weights, len(points))
     if not (np.isfinite(w) & (w >= 0)).all():
@@ -78,21 +78,22 @@ def decision_regions(
     extent: tuple[float, float, float, float] | None = None,
     resolution: int = 201,
 ) -> Figure:
-    """The score of a classifier as shades, its boundary as a line (Figure 1a, bottom).
+    """Plot the score of a classifier as shades and its boundary as a line (Figure 1a, bottom).
 
     Parameters
     ----------
     X : array of shape (n, 2)
         Rows.
     y : array of shape (n,)
-        Two classes.
+        Labels of two classes.
     score : callable
-        Takes points of shape (m, 2), returns scores of shape (m,), positive for the second class:
-        the ``decision_function`` of a pipeline, say. The line is drawn at 0, dashes at -1 and 1.
+        Function that takes points of shape (m, 2) and returns scores of shape (m,), positive for
+        the second class, such as the ``decision_function`` of a pipeline. A solid line is drawn
+        at 0, dashed lines at -1 and 1.
     extent : (left, right, bottom, top), optional
-        The part of the plane to show; by default a little more than the rows.
+        Part of the plane to show; by default a little more than the range of the rows.
     resolution : int, default=201
-        Grid points along an axis.
+        Number of grid points along an axis.
 
     Returns
     -------
@@ -124,7 +125,7 @@ def draw_decisions(
     resolution: int,
     size: float = 5,
 ) -> Any:
-    """Draw them on axes and return the shades; parameters as for :func:`decision_regions`."""
+    """Draw on axes and return the shades; the parameters are those of :func:`decision_regions`."""
     points = check_points("X", X, 2)
     left, right, bottom, top = extent = extent or _around(points)
     if not (left < right and bottom < top):
@@ -135,13 +136,13 @@ def draw_decisions(
     xs, ys = np.linspace(left, right, count), np.linspace(bottom, top, count)
     values = check_values("score(points)", score(grid_points(xs, ys)), count**2)
     values = values.reshape(count, count)
-    # One far peak would leave the rest without colour.
+    # A single high peak would leave the rest without colour.
     limit = symmetric_limit(np.quantile(np.abs(values), [0.98]))
     image = axes.pcolormesh(
         xs, ys, values, cmap=DIVERGING, vmin=-limit, vmax=limit, shading="gouraud", alpha=0.6
     )
     for level, style, width in ((-1, "dashed", 0.8), (0, "solid", 1.6), (1, "dashed", 0.8)):
-        # A level that is not reached would be a warning.
+        # Matplotlib warns about a level that is not reached.
         if values.min() < level < values.max():
             line = {"colors": "black", "linestyles": style, "linewidths": width}
             axes.contour(xs, ys, values, levels=[level], **line)
@@ -151,7 +152,7 @@ def draw_decisions(
 
 
 def _around(points: Float) -> tuple[float, float, float, float]:
-    """A little more than the points: left, right, bottom, top."""
+    """Return left, right, bottom and top of a frame a little larger than the points."""
     low, high = points.min(axis=0), points.max(axis=0)
     room = 0.05 * np.where(high > low, high - low, 1.0)
     (left, bottom), (right, top) = low - room, high + room

@@ -1,4 +1,4 @@
-"""Similarities to landmarks in the plane, and what a linear classifier makes of them."""
+"""Plots of similarities to landmarks in the plane, and of a classifier that uses them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bochner.plots.canvas import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_POINTS = 400  # that are drawn: more hide the regions
+_MOST_POINTS = 400  # points that are drawn: more would hide the regions
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Similarities:
 def similarity_maps(
     rows: Sequence[Similarities], X: ArrayLike, y: ArrayLike, resolution: int = 100
 ) -> Figure:
-    """One panel for each landmark's similarity, and one for the decision of the classifier.
+    """Plot the similarity to each landmark, and the decision of the classifier.
 
-    `rows` are maps with the same number of landmarks, such as plain and learned ones; `X` are
-    points of the plane, of which some are drawn, and `y` their two classes.
+    `rows` are maps with the same number of landmarks, such as plain and learned ones. `X` has
+    points of the plane, of which some are drawn, and `y` their labels of two classes.
     """
     if not rows:
         raise ValueError("rows must have at least one map, got none.")

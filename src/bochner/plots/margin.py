@@ -1,4 +1,4 @@
-"""The rounds of margin features in the plane: Figure 1 of Bullins, Zhang and Zhang (2018)."""
+"""Plots of the rounds of margin features: Figure 1 of Bullins, Zhang and Zhang (2018)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Panel:
     Attributes
     ----------
     title : str
-        Written above the column.
+        Title above the column.
     weights : array of shape (n,)
         Dual weights.
     score : callable
-        Takes points of shape (m, 2), returns scores of shape (m,).
+        Function that takes points of shape (m, 2) and returns scores of shape (m,).
     frequencies : array of shape (2, N), optional
-        Chosen so far, one per column.
+        Frequencies chosen so far, one per column.
     newest : array of shape (2, M), optional
-        Those among them that this round added.
+        Those of the chosen frequencies that this round added.
     """
 
     title: str
@@ -50,24 +50,26 @@ def rounds_figure(
     extent: float | None = None,
     resolution: int = 151,
 ) -> Figure:
-    """How weights, potential and classifier change from round to round: all of Figure 1a.
+    """Plot weights, potential and classifier from round to round: all of Figure 1a.
 
-    One column per panel; rows from the top are :func:`dual_weights`,
+    There is one column per panel; the rows from the top are :func:`dual_weights`,
     :func:`potential_landscape` and :func:`decision_regions`. All columns show the same part of
-    the plane of frequencies. Shades of the potential and of the score are each column's own.
+    the plane of frequencies. The shades of the potential and of the score are scaled separately
+    in each column.
 
     Parameters
     ----------
     X : array of shape (n, 2)
         Rows.
     y : array of shape (n,)
-        Two classes.
+        Labels of two classes.
     panels : sequence of Panel
-        The rounds to show.
+        Rounds to show.
     extent : float, optional
-        As for :func:`potential_landscape`; by default enough for the frequencies of all panels.
+        As for :func:`potential_landscape`; by default large enough for the frequencies of all
+        panels.
     resolution : int, default=151
-        Grid points along an axis.
+        Number of grid points along an axis.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""The Fourier potential over the plane of frequencies
+r"""Plots of the Fourier potential over the plane of frequencies
 
 .. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2
 
@@ -26,7 +26,7 @@ from bochner.plots.canvas import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The paper's colours of the frequencies; a black ring keeps them visible on any grey.
+# The paper's colours for the frequencies; a black ring keeps them visible on any grey.
 CHOSEN, NEWEST = "magenta", "cyan"
 
 
@@ -39,27 +39,29 @@ def potential_landscape(
     extent: float | None = None,
     resolution: int = 201,
 ) -> Figure:
-    r"""The Fourier potential over the plane of frequencies (Figure 1b, and 1a in the middle).
+    r"""Plot the Fourier potential over the plane of frequencies (Figure 1b, and 1a in the middle).
 
-    Drawn is :math:`v(w) / \sum_k (\sum_i |A_{ik}|)^2`, which lies in [0, 1]; shades of grey go
-    with its root, so that lower peaks are visible too. Each frequency stands for two,
-    :math:`\pm w`, and both are marked: magenta, the newest cyan.
+    The figure shows :math:`v(w) / \sum_k (\sum_i |A_{ik}|)^2`, which lies in [0, 1]; shades of
+    grey follow its square root, so that lower peaks are visible too. Each frequency stands for
+    two, :math:`\pm w`, and both are marked, in magenta, or in cyan for the newest.
 
     Parameters
     ----------
     X : array of shape (n, 2)
         Rows.
     coefficients : array of shape (n,) or (n, k)
-        ``alpha * y`` for a support vector machine; several columns add up their potentials.
+        Coefficients :math:`A`, ``alpha * y`` for a support vector machine; the potentials of
+        several columns are added.
     frequencies : array of shape (2, N), optional
-        Frequencies chosen, one per column.
+        Chosen frequencies, one per column.
     newest : array of shape (2, M), optional
         Frequencies to mark as the newest.
     extent : float, optional
-        Frequencies from ``-extent`` to ``extent`` are shown along both axes. By default a little
-        more than the frequencies given, or, without any, ten over the spread of the rows.
+        Range of frequencies to show, from ``-extent`` to ``extent`` along both axes. By default a
+        little more than the range of the given frequencies or, without any, ten divided by the
+        spread of the rows.
     resolution : int, default=201
-        Grid points along an axis.
+        Number of grid points along an axis.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def draw_potential(
     extent: float | None,
     resolution: int,
 ) -> Any:
-    """Draw it on axes and return the image; parameters as for :func:`potential_landscape`."""
+    """Draw on axes and return the image; parameters as for :func:`potential_landscape`."""
     from matplotlib.colors import PowerNorm
 
     points = check_points("X", X, 2)
@@ -114,7 +116,7 @@ def draw_potential(
         norm=PowerNorm(0.5, vmin=0, vmax=v.max() or 1.0),
         interpolation="bilinear",
     )
-    # Many marks would hide the landscape: they shrink as they grow in number.
+    # Many marks would hide the landscape: the more there are, the smaller they are.
     size = float(np.clip(400 / max(1, chosen.shape[1]), 8, 40))
     _mark(axes, chosen, CHOSEN, "chosen", size)
     _mark(axes, latest, NEWEST, "newest", 1.6 * max(size, 20))
@@ -123,7 +125,7 @@ def draw_potential(
 
 
 def _potential(points: Float, coefficients: ArrayLike, frequencies: Float) -> Float:
-    """At each row of `frequencies`, as a share of the largest value that it could have."""
+    """Return the potential at each row of `frequencies`, as a share of its largest value."""
     A = np.asarray(coefficients, dtype=np.float64)
     if A.ndim not in (1, 2) or len(A) != len(points):
         raise ValueError(
@@ -136,7 +138,7 @@ def _potential(points: Float, coefficients: ArrayLike, frequencies: Float) -> Fl
 
 
 def _mark(axes: Any, frequencies: Float, colour: str, name: str, area: float) -> None:
-    """Each frequency with its negative."""
+    """Mark each frequency and its negative."""
     if frequencies.shape[1]:
         both = np.hstack([frequencies, -frequencies])
         axes.scatter(*both, s=area, color=colour, edgecolors="black", linewidths=0.5)
@@ -144,7 +146,7 @@ def _mark(axes: Any, frequencies: Float, colour: str, name: str, area: float) ->
 
 
 def check_frequencies(name: str, frequencies: ArrayLike | None) -> Float:
-    """Frequencies of the plane, one per column; none for None."""
+    """Return frequencies of the plane, one per column; no columns for None."""
     if frequencies is None:
         return np.empty((2, 0))
     W = np.asarray(frequencies, dtype=np.float64)
@@ -157,7 +159,7 @@ def check_frequencies(name: str, frequencies: ArrayLike | None) -> Float:
 
 
 def frequency_extent(points: Float, *marks: Float) -> float:
-    """A little more than the largest of the marks, or else what suits the spread of the rows."""
+    """Return a little more than the largest mark, or else a value for the spread of the rows."""
     largest = max((float(np.abs(m).max()) for m in marks if m.size), default=0.0)
     spread = float(points.std(axis=0).max()) or 1.0
     return 1.15 * largest if largest > 0 else 10 / spread

@@ -1,4 +1,4 @@
-"""Functions and classes on the sphere, as in Figure 1c of Bullins, Zhang and Zhang (2018)."""
+"""Plots of functions and classes on the sphere: Figure 1c of Bullins, Zhang and Zhang (2018)."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def harmonic_on_sphere(
     resolution: int = 120,
     view: tuple[float, float] = (25.0, 30.0),
 ) -> Figure:
-    """Functions on the sphere in three dimensions, such as spherical harmonics, side by side.
+    """Plot functions on the sphere in three dimensions, such as spherical harmonics, side by side.
 
-    Negative values are blue and positive ones red, white in between, each function by its own
-    largest modulus.
+    Negative values are blue, positive ones red, and values near zero white. The colours of each
+    function are scaled by its own largest modulus.
 
     Parameters
     ----------
     functions : callable or sequence of callables
-        Each takes unit vectors of shape (m, 3) and returns real values of shape (m,).
+        Functions that take unit vectors of shape (m, 3) and return real values of shape (m,).
     titles : sequence of str, optional
-        One per function.
+        Titles, one per function.
     kind : {"sphere", "map"}, default="sphere"
-        The ball as seen from a point, which hides the back; or all of it in Mollweide's
-        projection, whose areas are true.
+        Whether to show the ball from a point of view, which hides its back, or the whole sphere
+        in Mollweide's projection, which preserves areas.
     resolution : int, default=120
-        Grid points from pole to pole; twice as many around.
+        Number of grid points from pole to pole; there are twice as many around.
     view : (float, float), default=(25, 30)
-        For ``kind="sphere"``: elevation and azimuth of the point of view, in degrees.
+        Elevation and azimuth of the point of view in degrees, for ``kind="sphere"``.
 
     Returns
     -------
@@ -93,14 +93,14 @@ def harmonic_on_sphere(
 def checkerboard_on_sphere(
     X: Any, y: ArrayLike, *, kind: str = "sphere", view: tuple[float, float] = (25.0, 30.0)
 ) -> Figure:
-    """Rows of two classes on the sphere, such as :func:`bochner.data.checkerboard_sphere`.
+    """Plot rows of two classes on the sphere, such as :func:`bochner.data.checkerboard_sphere`.
 
     Parameters
     ----------
     X : array of shape (n, 3)
-        Rows; each is drawn at its direction.
+        Rows; each is drawn at its direction from the origin.
     y : array of shape (n,)
-        Two classes.
+        Labels of two classes.
     kind : {"sphere", "map"}, default="sphere"
         As for :func:`harmonic_on_sphere`; on the ball only the rows on the near side are drawn.
     view : (float, float), default=(25, 30)
@@ -133,7 +133,7 @@ def checkerboard_on_sphere(
         _degrees(axes)
     else:
         shown, places = points @ _eye(view) >= 0, points
-        # Matplotlib would sort the ball and the points by their middles.
+        # Matplotlib would order the ball and the points by their centres.
         axes.computed_zorder = False
         ball = np.moveaxis(_directions(*np.meshgrid(*_edges(60))), -1, 0)
         axes.plot_surface(*ball, color="0.93", shade=False, linewidth=0, zorder=0)
@@ -172,7 +172,7 @@ def _draw_map(axes: Any, longitude: Float, latitude: Float, values: Float) -> An
 
 
 def _values(function: Function, longitude: Float, latitude: Float) -> Float:
-    """In the middles of the cells between longitudes and latitudes."""
+    """Evaluate a function at the centres of the cells between longitudes and latitudes."""
     middles = [(edges[1:] + edges[:-1]) / 2 for edges in (longitude, latitude)]
     directions = _directions(*np.meshgrid(*middles))
     values = function(directions.reshape(-1, 3))
@@ -193,12 +193,12 @@ def _angles(points: Float) -> Float:
 
 
 def _edges(count: int) -> tuple[Float, Float]:
-    """Longitudes and latitudes between which there are ``2 count`` times ``count`` cells."""
+    """Return longitudes and latitudes that bound ``2 count`` times ``count`` cells."""
     return np.linspace(-np.pi, np.pi, 2 * count + 1), np.linspace(-np.pi / 2, np.pi / 2, count + 1)
 
 
 def _eye(view: tuple[float, float]) -> Float:
-    """The direction of the point of view."""
+    """Return the direction of the point of view."""
     elevation, azimuth = np.deg2rad(view)
     return _directions(np.asarray(azimuth), np.asarray(elevation))
 
@@ -210,7 +210,7 @@ def _projection(kind: str) -> str:
 
 
 def _look(axes: Any, view: tuple[float, float]) -> None:
-    """No box around the ball, only the ends of the axes that point to the viewer."""
+    """Hide the box around the ball and draw only the ends of the axes that face the viewer."""
     axes.view_init(*view)
     axes.set_box_aspect((1, 1, 1), zoom=1.3)
     axes.set_axis_off()
@@ -228,5 +228,5 @@ def _degrees(axes: Any) -> None:
     axes.set_latitude_grid(30)
     axes.grid(alpha=0.4)
     axes.tick_params(labelsize="x-small")
-    for label in axes.get_xticklabels():  # they stand on the picture
+    for label in axes.get_xticklabels():  # they are drawn over the picture
         label.set_bbox(BEHIND_TEXT)

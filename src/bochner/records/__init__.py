@@ -1,1 +1,1 @@
-"""Measurements as data: cells, how they are run and kept, and what is said of them."""
+"""Measurements as data: cells, how they are run and kept, and how they are reported."""

@@ -1,8 +1,8 @@
-"""Cells, what is measured, and results: kept on file, so that nothing is measured twice.
+"""Cells to measure and their results, kept on file so that nothing is measured twice.
 
-One *cell* is one method at one width on one task with one seed. Cells are independent of each
-other. A :class:`Notebook` writes each result down as soon as it is there, so that a run that was
-stopped and is started again does only what is missing.
+A *cell* is one method at one width on one task with one seed. Cells are independent of each
+other. A :class:`Notebook` writes each result to a file as soon as it is there, so that a run that
+was stopped and is started again measures only what is missing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bochner.records.files import WriteError
 
 @dataclass(frozen=True)
 class Cell:
-    """What to measure.
+    """One thing to measure: a method on a task with a seed.
 
-    `width` is the number of columns of a feature map, None for a method that has none. More than
-    `max_train` training rows are cut to a random subset. `settings` are names and values of
-    whatever else decides the result, in any order.
+    `width` is the number of columns of a feature map, None for a method that has none. If there
+    are more than `max_train` training rows, a random subset of them is used. `settings` are names
+    and values of everything else that decides the result, in any order.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Cell:
     settings: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        # In one order, and as tuples, which JSON does not have.
+        # Sorted, and as tuples, which JSON does not have.
         settings = tuple(sorted((str(name), value) for name, value in self.settings))
         object.__setattr__(self, "settings", settings)
 
@@ -57,19 +57,19 @@ class Cell:
         return f"{self.study} {self.task} {self.method}{width}{settings} seed {self.seed}"
 
     def setting(self, name: str, default: Any = None) -> Any:
-        """The value of a setting."""
+        """Return the value of a setting."""
         return dict(self.settings).get(name, default)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came out of a cell.
+    """The result of a cell.
 
-    `score` is on the test rows: the share classified correctly, or R2. `fit` is the time in
-    seconds of a fit, in a study of the feature map alone, in a comparison of the model with all
-    choices made on held-out rows; `seconds` is that of everything. `details` has what was chosen,
-    and other numbers. `commit` is that of the program that measured it, and `machine` where it did
-    so, in words, where these are known.
+    `score` is the score on the test rows: the share classified correctly, or R2. `fit` is the time
+    of a fit in seconds: in a study that of the feature map alone, in a comparison that of the
+    model with all choices made on held-out rows. `seconds` is the time of everything. `details`
+    has the chosen settings and other numbers. `commit` is the commit of the program that measured
+    the cell, and `machine` describes the machine, if these are known.
     """
 
     cell: Cell
@@ -82,14 +82,14 @@ class Result:
 
 
 class Notebook:
-    """Results on file, one per line: what has been measured is not measured again.
+    """Results on file, one per line, so that no cell is measured again.
 
     Lines are only ever added to the file, except that a last line which was cut short is replaced
-    by the next. Lines that are no results are measured again, as are those that are not
-    `is_complete`. Without a path the results are kept in memory.
+    by the next. Lines that hold no result are ignored, as are results for which `is_complete` is
+    false, so that their cells are measured again. Without a path the results are kept in memory.
 
-    What is found in the files `also` is not measured again either. They are only read: their
-    results are neither counted nor written down here.
+    Cells with results in the files `also` are not measured again either. These files are only
+    read: their results are neither counted nor written to the file of this notebook.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Notebook:
         self._results: dict[Cell, Result] = {}
         others = (Notebook(file, is_complete)._results for file in also)
         self._elsewhere = {cell: result for of_file in others for cell, result in of_file.items()}
-        self._unended = ""  # the last line, if it has no end
+        self._unended = ""  # the last line, if it lacks a line end
         if path is not None and path.exists():
             text = path.read_text()
             self._unended = text.rpartition("\n")[2]
@@ -119,7 +119,7 @@ class Notebook:
         return self._results[cell] if cell in self._results else self._elsewhere[cell]
 
     def add(self, result: Result) -> None:
-        """Keep a result, and write it down."""
+        """Keep a result, and write it to the file."""
         self._results[result.cell] = result
         if self.path is None:
             return
@@ -135,7 +135,7 @@ class Notebook:
         self._unended = ""
 
     def _append(self, path: Path, line: bytes) -> None:
-        """Add a whole line, or nothing."""
+        """Append a whole line, or nothing."""
         with path.open("ab", buffering=0) as file:
             size = file.tell()
             try:
@@ -146,7 +146,7 @@ class Notebook:
                 raise
 
     def _mend(self, path: Path) -> str:
-        """Remove a last line that was cut short; return what a whole one needs as its end."""
+        """Remove a last line that was cut short; return the line end that a whole one lacks."""
         with suppress(ValueError):
             json.loads(self._unended)
             return "\n"
@@ -159,7 +159,7 @@ class Notebook:
 
 
 def _read_result(line: str) -> Result | None:
-    """The result of a line; None where it was cut short, or holds something else."""
+    """Return the result of a line; None if it was cut short, or holds something else."""
     try:
         record = json.loads(line)
         record["cell"] = Cell(**record["cell"])

@@ -1,4 +1,4 @@
-"""The one writer of files: a file is there whole or not at all; and what JSON can hold."""
+"""Writing of files, whole or not at all, and values that JSON can hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 
 class WriteError(OSError):
-    """A file that cannot be written, in one line for the user."""
+    """Error for a file that cannot be written, in one line for the user."""
 
 
 def is_stdout(path: str | Path) -> bool:
@@ -42,17 +42,17 @@ def _writing_to_stdout() -> Iterator[BinaryIO]:
 
 @contextmanager
 def writing_whole(path: str | Path) -> Iterator[BinaryIO]:
-    """A binary file to write to, which gets its name when it is complete, or vanishes.
+    """Open a binary file that gets its name when it is complete, and is removed otherwise.
 
-    Links are followed, and what is not a regular file (a pipe, a terminal) is written to directly;
-    ``-`` is standard output. Where the system does not allow it there is a :class:`WriteError`,
-    and what was at `path` before is still there.
+    Links are followed, and anything but a regular file (a pipe, a terminal) is written to
+    directly; ``-`` is standard output. If the file cannot be written, a :class:`WriteError` is
+    raised, and what was at `path` before is still there.
     """
     if is_stdout(path):
         with _writing_to_stdout() as file:
             yield file
         return
-    # An absolute path as far as links go; the message names what the caller named.
+    # The path with links resolved; the message names the path that the caller gave.
     target = Path(os.path.realpath(path))
     special = target.exists() and not target.is_file()
     part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -74,9 +74,9 @@ def writing_whole(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def writing_folder(path: str | Path) -> Iterator[Path]:
-    """A folder to write to, whose files go to `path` when all are complete, or vanish.
+    """Open a folder whose files go to `path` when all are complete, and are removed otherwise.
 
-    Where there is a folder `path` already, files of the same names are replaced, and others stay.
+    If the folder `path` exists already, files of the same names are replaced, and others stay.
     """
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -106,7 +106,7 @@ def write_text_whole(path: str | Path, text: str) -> Path:
 
 
 def plain_values(value: Any) -> Any:
-    """The same as JSON can hold it: nothing of NumPy, and None for what is not finite."""
+    """Convert values to what JSON can hold: nothing of NumPy, and None for what is not finite."""
     if isinstance(value, Mapping):
         return {str(name): plain_values(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

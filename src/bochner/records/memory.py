@@ -1,4 +1,4 @@
-"""How much memory this process may have: the machine's, or less where a limit rules."""
+"""The memory that this process may have: the machine's, or less if there is a limit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def memory_limit() -> int | None:
-    """The bytes of memory that this process may have, where the system tells.
+    """Return the bytes of memory that this process may have, if the system tells.
 
-    That is the smallest of the physical memory, the limits of the control groups that the process
+    This is the smallest of the physical memory, the limits of the control groups that the process
     is in (those of a container among them), and its own limit.
 
     >>> memory_limit() is None or memory_limit() > 0
@@ -33,7 +33,7 @@ def memory_limit() -> int | None:
 
 
 def _limit_files() -> list[Path]:
-    """Files of the control groups of this process and of all above them, of both versions."""
+    """Return limit files of the control groups of this process and their parents, v1 and v2."""
     roots = {
         "0": (_CGROUPS, "memory.max"),
         "memory": (_CGROUPS / "memory", "memory.limit_in_bytes"),

@@ -1,8 +1,8 @@
 """Cells measured in several processes, each with one thread.
 
-On Linux they are forked from a process that has imported what they need, a *fork server*, which
-:func:`prepare_processes` starts while this one still reads its data. Elsewhere each imports for
-itself.
+On Linux the processes are forked from one that has imported what they need, a *fork server*,
+which :func:`prepare_processes` starts while this process still reads its data. On other systems
+each process imports for itself.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from bochner.records.cells import Cell
 Measured = Callable[[Cell], Any]
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-_HAS_SERVER = sys.platform == "linux"  # the libraries of macOS do not bear a fork
+_HAS_SERVER = sys.platform == "linux"  # the libraries of macOS do not survive a fork
 
 
 class ProcessEnded(Exception):
-    """The process that measured a cell is gone, and the cell with it."""
+    """Error for a cell whose process ended before the cell was measured."""
 
 
 def prepare_processes(modules: Sequence[str]) -> None:
-    """Begin to import modules in the process that others are forked from; return at once.
+    """Start to import modules in the process that others are forked from; return at once.
 
-    It takes as long as importing them here, and may be done meanwhile.
+    The import takes as long as it would here, but goes on in the background.
     """
     if _HAS_SERVER:
         multiprocessing.set_forkserver_preload(list(modules))
@@ -47,14 +47,14 @@ def prepare_processes(modules: Sequence[str]) -> None:
 
 
 class Processes:
-    """Processes that call one function with cells; as a context, they end with it.
+    """Processes that call one function with cells, and end with the context.
 
     Parameters
     ----------
     measure : callable
-        What is called with a cell; pickle must be able to write it.
+        Function to call with a cell; it must be picklable.
     n_jobs : int
-        How many processes.
+        Number of processes.
     """
 
     def __init__(self, measure: Measured, n_jobs: int) -> None:
@@ -78,11 +78,11 @@ class Processes:
 
     @property
     def n_idle(self) -> int:
-        """How many processes have nothing to do."""
+        """Number of processes that have nothing to do."""
         return self.n_jobs - len(self.running)
 
     def begin(self, cell: Cell) -> None:
-        """Have a cell measured."""
+        """Start to measure a cell."""
         if self._executor is None:
             self._others = set(multiprocessing.active_children())
             self._executor = ProcessPoolExecutor(
@@ -91,18 +91,18 @@ class Processes:
                 initializer=_begin_process,
                 initargs=(self._shared, {**os.environ, **_single_threaded()}),
             )
-        with _environment(_single_threaded()):  # what processes and their server start with
+        with _environment(_single_threaded()):  # for processes and their server
             self.running[self._executor.submit(_measure_in_process, cell)] = cell
 
     def ended(self, timeout: float = 1.0) -> Iterator[tuple[Cell, Any]]:
-        """Cells that are done within some seconds, with what came of them or a ProcessEnded."""
+        """Yield cells that are done within some seconds, with their results or a ProcessEnded."""
         done, _ = wait(self.running, timeout=timeout, return_when=FIRST_COMPLETED)
         for future in done:
             cell = self.running.pop(future)
             try:
                 yield cell, future.result()
             except BrokenProcessPool:
-                # All that were running are lost with it; the others get new processes.
+                # All running cells are lost with it; the others get new processes.
                 self._executor = None
                 yield cell, ProcessEnded()
 
@@ -117,7 +117,7 @@ def _single_threaded() -> dict[str, str]:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Variables of the environment, for processes that are started meanwhile."""
+    """Set environment variables, for processes that are started meanwhile."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -132,9 +132,9 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _on_file(measure: Measured) -> Iterator[bytes | Path]:
-    """The function as bytes in a file, or as they are where none can be written.
+    """Yield the pickled function as a file, or as bytes if no file can be written.
 
-    Its rows in a pipe would make each process wait until the one before has started.
+    Sent through a pipe, its rows would make each process wait until the one before has started.
     """
     pickled = pickle.dumps(measure, pickle.HIGHEST_PROTOCOL)
     with ExitStack() as stack:
@@ -151,11 +151,11 @@ _measure: Measured | None = None
 
 
 def _begin_process(shared: bytes | Path, environment: Mapping[str, str]) -> None:
-    """Ctrl-C is for the process that collects the results; when that dies, so does this one."""
+    """Prepare a process: it ignores Ctrl-C, and ends when the process that started it ends."""
     global _measure
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.environ.update(environment)  # the server's is that of when it was started
+    os.environ.update(environment)  # the server has the environment of its start
     _measure = pickle.loads(shared.read_bytes() if isinstance(shared, Path) else shared)
 
 

@@ -1,4 +1,4 @@
-"""What is needed to repeat a measurement: versions, the commit and the machine."""
+"""Provenance of a measurement: versions, the commit and the machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _version = cache(version)  # which looks through all that is installed
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that compute."""
+    """Return the versions of Python and of the packages that compute."""
     installed = {"python": platform.python_version(), "bochner": __version__}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -30,9 +30,9 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit of this package's source, with a plus where files were changed since.
+    """Return the commit of this package's source, with a plus if files were changed since.
 
-    None where it does not run from a checkout.
+    None if it does not run from a checkout.
 
     >>> commit() is None or len(commit()) >= 10
     True
@@ -54,7 +54,7 @@ def commit() -> str | None:
 
 
 def machine(device: str = "cpu") -> dict[str, Any]:
-    """The processor, the cores and the memory we may use, and the device of the computation."""
+    """Return the processor, the usable cores and memory, and the device of the computation."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = memory_limit()
     return {
@@ -66,7 +66,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
 
 
 def machine_text(device: str = "cpu") -> str:
-    """The cores, the memory and the device, in words.
+    """Describe the cores, the memory and the device in words.
 
     >>> machine_text().split()[1] in ("core,", "core", "cores,", "cores")
     True
@@ -79,7 +79,7 @@ def machine_text(device: str = "cpu") -> str:
 
 
 def _device_name(device: str) -> str:
-    """What a GPU is called, where PyTorch knows it."""
+    """Return the name of a GPU, if PyTorch knows it."""
     with suppress(ImportError, RuntimeError, AssertionError, ValueError):
         import torch
 

@@ -1,4 +1,4 @@
-"""The one runner of cells: one after the other or in several processes, stopped at any time.
+"""The runner of cells: one after the other or in several processes, stopped at any time.
 
 A cell that fails does not stop the others: a :class:`Failure` takes the place of its result.
 """
@@ -18,7 +18,7 @@ from bochner.records.cells import Cell, Notebook, Result
 from bochner.records.processes import ProcessEnded, Processes
 
 Measurer = Callable[[Cell], Result]
-Plan = Callable[[Sequence[Result]], Iterable[Cell]]  # from results to what they call for
+Plan = Callable[[Sequence[Result]], Iterable[Cell]]  # from results to the cells they call for
 
 _MAX_JOBS = 8
 _CELLS_PER_JOB = 6  # below that a process is not worth starting
@@ -32,11 +32,11 @@ class Failure:
     message: str
 
 
-Event = Cell | Result | Failure  # a cell that is begun, and what came out of one
+Event = Cell | Result | Failure  # a cell that is begun, or its outcome
 
 
 def default_jobs(n_cells: int, device: str = "cpu") -> int:
-    """How many processes are worth starting: one for few cells, and one on a device."""
+    """Return how many processes are worth starting: one for few cells, and one on a device."""
     if device != "cpu":
         return 1
     from joblib import cpu_count
@@ -53,10 +53,10 @@ def measure_wanted(
 ) -> Generator[Event, None, None]:
     """Measure cells: each is yielded when it is begun, then its result or failure.
 
-    Which one is next is decided when there is somebody to measure it: the first of those that are
-    still `wanted`, until there are none. With several processes each has one thread, and what is
-    no longer wanted is given up when nothing else is left to do. After the `deadline`, a time of
-    ``time.monotonic()``, no cell is begun.
+    The next cell is chosen when a process is free to measure it: the first of those that are
+    still `wanted`, until there are none. With several processes each has one thread, and a cell
+    that is no longer wanted is abandoned when nothing else is left to do. After the `deadline`, a
+    time of ``time.monotonic()``, no cell is begun.
     """
     if n_jobs > 1:
         yield from _measure_in_processes(wanted, measurer, n_jobs, deadline)
@@ -68,40 +68,40 @@ def measure_wanted(
 
 @dataclass
 class Run:
-    """Measures the cells that are not on file, and remembers what failed.
+    """Run that measures the cells that are not on file, and remembers what failed.
 
-    Called with cells, it returns the results that there are, in order. After Ctrl-C nothing more
+    Called with cells, it returns the available results, in order. After Ctrl-C nothing more
     is measured, and only what is on file is returned.
 
     Parameters
     ----------
     measurer : Measurer
-        Measures one cell.
+        Function that measures one cell.
     notebook : Notebook
-        What has been measured; only this process writes to its file.
+        Results that have been measured; only this process writes to its file.
     n_jobs : int, default=1
-        Processes.
+        Number of processes.
     watch : callable
-        Is given every event, the number of cells that are done, and of those to be measured.
+        Function called with every event, the number of cells done and the number to measure.
     deadline : float, optional
         Time of ``time.monotonic()`` after which no cell is begun.
     commit : str, optional
-        Of this program, which is written down with each result.
+        Commit of this program, which is written down with each result.
     machine : str, optional
-        It runs on, which is written down as well.
+        Machine that it runs on, which is written down as well.
 
     Attributes
     ----------
     asked : list of Cell
-        Those of all calls so far, each once.
+        Cells of all calls so far, each once.
     planned : list of Cell
-        These, and what followed from results.
+        Cells that were asked for, and those that followed from results.
     failures : dict
-        From cells that could not be measured to the reason.
+        Reason for each cell that could not be measured.
     interrupted : bool
         Whether Ctrl-C was pressed.
     n_measured : int
-        How many results are new; the others were on file.
+        Number of new results; the others were on file.
 
     Examples
     --------
@@ -129,10 +129,10 @@ class Run:
     n_measured: int = 0
 
     def __call__(self, cells: Iterable[Cell], then: Plan | None = None) -> list[Result]:
-        """Measure cells, and those that `then` makes of all results so far.
+        """Measure cells, and those that `then` derives from all results so far.
 
-        It is asked after each result, until nothing that it wants is missing. What it no longer
-        wants is not begun.
+        `then` is called after each result, until no cell that it wants is missing. Cells that it
+        no longer wants are not begun.
         """
         cells = list(cells)
         self.asked = list(dict.fromkeys([*self.asked, *cells]))
@@ -156,7 +156,7 @@ class Run:
         return [self.notebook[cell] for cell in cells if cell in self.notebook]
 
     def _plan(self, then: Plan | None) -> None:
-        """Take note of what is wanted: what was asked for, and what follows from what is there."""
+        """Plan the cells that were asked for, and those that follow from the results so far."""
         n_there = -1
         while len(there := self._there()) > n_there:  # what is on file may call for more
             n_there = len(there)
@@ -170,12 +170,12 @@ class Run:
 
     @property
     def results(self) -> list[Result]:
-        """All that was measured of what was asked for."""
+        """Results of the planned cells that were measured."""
         return [self.notebook[cell] for cell in self.planned if cell in self.notebook]
 
     @property
     def missing(self) -> list[Cell]:
-        """What was asked for and neither measured nor failed."""
+        """Planned cells that were neither measured nor failed."""
         return [cell for cell in self.planned if self._is_missing(cell)]
 
     @property
@@ -202,10 +202,10 @@ class Run:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C and a request to terminate end the measurement.
+        """End the measurement on Ctrl-C or a request to terminate.
 
-        They are remembered as well as raised: some of what is measured catches Ctrl-C to save its
-        work.
+        The interruption is remembered as well as raised: some measurements catch Ctrl-C to save
+        their work.
         """
 
         def handle(number: int, frame: FrameType | None) -> None:
@@ -214,7 +214,7 @@ class Run:
 
         numbers = [signal.SIGINT, signal.SIGTERM]
         if threading.current_thread() is not threading.main_thread():
-            numbers = []  # only the main thread is told of signals
+            numbers = []  # only the main thread receives signals
         before = {number: signal.signal(number, handle) for number in numbers}
         try:
             yield

@@ -1,6 +1,6 @@
-"""What a study says, as data: sections with a table, a chart, sentences and checked claims.
+"""The report of a study as data: sections with a table, a chart, sentences and checked claims.
 
-A study's results are made into sections once. The program prints them, writes them to a file and
+A study's results are turned into sections once. The program prints them, writes them to a file and
 draws them; nothing reads the printed text.
 """
 
@@ -17,7 +17,7 @@ from bochner.records.statistics import format_mean, is_noise, mean_and_error
 
 @dataclass(frozen=True)
 class Value:
-    """A number in a table: as it is written, and what a column is sorted by."""
+    """A number in a table: its text, and the number by which a column is sorted."""
 
     text: str
     number: float | None = None
@@ -30,7 +30,7 @@ Row = tuple[str | Value, ...]
 
 
 def mean_value(values: Sequence[float], form: str = ".2f", error_form: str | None = None) -> Value:
-    """The mean of values with its standard error; the formats are those of `format_mean`.
+    """Return the mean of values with its standard error; the formats are those of `format_mean`.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def mean_value(values: Sequence[float], form: str = ".2f", error_form: str | Non
 
 
 def value(number: float | None, form: str = "g") -> Value:
-    """One number, which may be missing."""
+    """Return a number, which may be missing, as an entry of a table."""
     return Value(format_mean(number, form=form), number)
 
 
@@ -51,8 +51,8 @@ def value(number: float | None, form: str = "g") -> Value:
 class Series:
     """A curve: `y` at `x`, with standard errors where there are several seeds.
 
-    `subject` is what it is about, whoever measured it: a published series of the same subject as
-    one of ours is drawn in its colour. It is the name by default.
+    `subject` is what the curve is about, whoever measured it: a published series of the same
+    subject as one of ours is drawn in its colour. By default it is the name.
     """
 
     name: str
@@ -79,10 +79,10 @@ class Chart:
 
 @dataclass
 class Claim:
-    """A statement about every task and width, and where it does not hold.
+    """A statement about every task and width, with the places where it does not hold.
 
-    `checked` counts the places; `noise` has those where it holds in the mean, but by no more than
-    noise, and `exceptions` those where it fails, with the numbers.
+    `checked` is the number of places; `noise` lists those where the claim holds in the mean, but
+    by no more than noise, and `exceptions` those where it fails, with the numbers.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Claim:
 
     @property
     def statement(self) -> str:
-        """What is claimed, at how many places it holds, and where it does not."""
+        """The claim, the number of places where it holds, and those where it does not."""
         if not self.checked:
             return f"{self.text} (nothing to compare)"
         notes = [f"{self.checked - len(self.exceptions)} of {self.checked}"]
@@ -146,8 +146,8 @@ class Claim:
 class Section:
     """A heading, a table (its first row names the columns), sentences, and what can be drawn.
 
-    `claims` come after the sentences in `lines`. `picture` makes a Matplotlib figure when it is
-    called: a picture that is not a chart.
+    `claims` come after the sentences in `lines`. `picture` is a function that
+    returns a Matplotlib figure, for a picture that is not a chart.
     """
 
     heading: str
@@ -159,7 +159,7 @@ class Section:
 
 
 def as_text(sections: Sequence[Section]) -> str:
-    """Sections as lines to print; what has only a chart or a picture is left out.
+    """Return sections as lines to print; those with only a chart or a picture are left out.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def as_text(sections: Sequence[Section]) -> str:
 
 
 def aligned(rows: Sequence[Row]) -> str:
-    """Rows as lines with columns of equal width: the first to the left, the others right."""
+    """Return rows as lines with aligned columns: the first to the left, the others right."""
     texts = [tuple(map(str, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = []
@@ -192,7 +192,7 @@ def aligned(rows: Sequence[Row]) -> str:
 
 
 def as_plain(section: Section, image: str | None = None) -> dict[str, Any]:
-    """A section as what JSON can hold; `image` is its picture as a data address.
+    """Return a section as values that JSON can hold; `image` is its picture as a data URL.
 
     Numbers that JSON cannot hold (the standard error of one seed) become null.
     """
@@ -217,7 +217,7 @@ def as_plain(section: Section, image: str | None = None) -> dict[str, Any]:
 
 
 def curve(name: str, points: Mapping[Any, Sequence[float]]) -> Series | None:
-    """The means at each x, in order, with standard errors if there are any; None without points.
+    """Return the means at each x, in order, with any standard errors; None without points.
 
     Examples
     --------
@@ -241,6 +241,6 @@ def chart(
     log_x: bool = False,
     log_y: bool = False,
 ) -> Chart | None:
-    """A chart of the curves that have points; None if none has."""
+    """Return a chart of the curves that have points; None if none has."""
     drawn = tuple(curve for curve in series if curve is not None)
     return Chart(x_title, y_title, drawn, log_x, log_y) if drawn else None

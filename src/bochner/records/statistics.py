@@ -1,4 +1,4 @@
-"""Means with their standard errors: how they are computed, and how they are written."""
+"""Means and their standard errors: how they are computed, and how they are written."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 
 def mean_and_error(values: Sequence[float], overlap: float = 0.0) -> tuple[float, float]:
-    """The mean, and its standard error over the seeds, ``s sqrt(1 / n + overlap)``.
+    """Return the mean and its standard error over the seeds, ``s sqrt(1 / n + overlap)``.
 
-    Give ``n_test / n_train`` as `overlap` where the values are of random splits of the same rows:
-    these are not independent (Nadeau and Bengio). The error of a single value is nan; of no
+    Give ``n_test / n_train`` as `overlap` if the values are from random splits of the same rows,
+    which are not independent (Nadeau and Bengio). The error of a single value is nan; without
     values both are.
 
     Examples
@@ -36,9 +36,9 @@ def format_mean(
     error_form: str | None = None,
     missing: str = "-",
 ) -> str:
-    """A mean and its standard error as text; None and nan stand for what is not known.
+    """Format a mean and its standard error; None and nan stand for what is not known.
 
-    The format of the error is that of the mean by default; `missing` is written for no mean.
+    The format of the error is that of the mean by default; `missing` is written without a mean.
 
     Examples
     --------
@@ -55,5 +55,5 @@ def format_mean(
 
 
 def is_noise(mean: float, error: float) -> bool:
-    """Whether a mean difference is at most two standard errors; of a single seed nothing is."""
+    """Whether a mean difference is at most two standard errors; False for a single seed."""
     return not math.isnan(error) and abs(mean) <= 2 * error

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """A number with its noun in the right form.
+    """Return a number with its noun in the right form.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    """Names separated by commas; the first ones only where there are many.
+    """Join names with commas; only the first ones if there are many.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def listed(names: Iterable[object], most: int = 8) -> str:
 
 
 def printable(text: str) -> str:
-    """Text whose control characters are escaped, except line ends: a terminal obeys none of it.
+    """Escape the control characters of a text, except line ends: a terminal obeys none of it.
 
     Names in other people's files may hold commands for terminals, or turn the direction of text.
 

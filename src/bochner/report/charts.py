@@ -1,8 +1,8 @@
-"""Charts as the page draws them: plain dictionaries of traces and a layout, in plotly's words.
+"""Charts as the page draws them: plain dictionaries of traces and a layout, in plotly's format.
 
-The script `templates/charts.js` draws what is used here of those words. Colours are names of the
-style sheet's custom properties with an @ in front, which the page's script looks up: so a chart
-follows the theme. All text goes through `chart_text`.
+The script `templates/charts.js` draws the part of that format that is used here. Colours are
+names of the style sheet's custom properties with an @ in front, which the page's script looks up,
+so that a chart follows the theme. All text goes through `chart_text`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Figure:
 
     name: str  # unique on the page: letters, digits and hyphens
     title: str
-    label: str  # what a screen reader says in its place
+    label: str  # what a screen reader says instead
     spec: Spec  # `data` and `layout`
     note: str = ""  # below the chart
-    key: str = ""  # of the series with which the whole chart is switched off
+    key: str = ""  # key of the series with which the whole chart is switched off
     square: bool = False
 
 
@@ -37,7 +37,7 @@ def _font(colour: str, size: int) -> Spec:
 
 
 def layout(x_title: str, y_title: str) -> Spec:
-    """The layout of all charts: the vertical axis is named above it, in reading direction."""
+    """Return the layout of all charts; the title of the vertical axis is above it, unrotated."""
     axis: Spec = {
         "gridcolor": "@grid",
         "linecolor": "@line",
@@ -104,7 +104,7 @@ def line(
     error: Sequence[float | None] | None = None,
     sizes: Sequence[float] | float = 8,
 ) -> Spec:
-    """A line with marks, and error bars if there are errors; `hover` is made by `chart_text`."""
+    """Make a line with marks, and error bars for errors; `hover` is made by `chart_text`."""
     colour = f"@{series.colour}"
     if isinstance(sizes, int | float):
         # At full size that many marks would look like a band.
@@ -135,7 +135,7 @@ def line(
 
 
 def level(series: Series, left: float, right: float, y: float, hover: str) -> Spec:
-    """A horizontal line, for a method without a width. Many points, so that all of it hovers."""
+    """Make a horizontal line for a method without a width, of many points for the hover text."""
     n = 25
     ratio = (right / left) ** (1 / (n - 1))
     trace = line(series, [left * ratio**i for i in range(n)], [y] * n, [hover] * n)

@@ -13,7 +13,7 @@ MISSING = "–"  # noqa: RUF001
 
 
 def number(value: Any) -> float | None:
-    """A finite number, or None for everything else."""
+    """Return a finite number, or None for everything else."""
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -22,18 +22,18 @@ def number(value: Any) -> float | None:
 
 
 def finite(values: Iterable[Any]) -> list[float]:
-    """The finite numbers among the values."""
+    """Return the finite numbers among the values."""
     return [kept for kept in map(number, values) if kept is not None]
 
 
 def score_text(score: Any, error: Any = None, unit: str = "") -> str:
-    """A score with its standard error: two decimals for percent, three otherwise."""
+    """Format a score with its standard error: two decimals for percent, three otherwise."""
     form = ".2f" if unit == "%" else ".3f"
     return format_mean(number(score), number(error), form, missing=MISSING)
 
 
 def seconds_text(seconds: Any) -> str:
-    """A time in the unit that suits it.
+    """Format a time in the unit that suits it.
 
     >>> from bochner.report.numbers import seconds_text
     >>> [seconds_text(t) for t in (2e-5, 0.0123, 1.25, 75, 7260)]
@@ -56,7 +56,7 @@ def seconds_text(seconds: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Any value of a results document, in a few characters."""
+    """Format any value of a results document in a few characters."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
     if not isinstance(value, float):
@@ -65,7 +65,7 @@ def value_text(value: Any) -> str:
 
 
 def bound_text(value: Any) -> str:
-    """The value of a guarantee, with digits that line up in a column."""
+    """Format the value of a guarantee, with digits that line up in a column."""
     known = number(value)
     if known is None:
         return MISSING
@@ -73,7 +73,7 @@ def bound_text(value: Any) -> str:
 
 
 def settings_text(settings: Mapping[str, Any] | None) -> str:
-    """What was chosen, as ``name value`` separated by commas; lines may break before words."""
+    """Format chosen settings as ``name value``, with commas; lines may break before words."""
     pairs = (
         name + (" " if isinstance(v, str) else "\N{NO-BREAK SPACE}") + value_text(v)
         for name, v in (settings or {}).items()
@@ -82,11 +82,11 @@ def settings_text(settings: Mapping[str, Any] | None) -> str:
 
 
 def shortened(text: Any, length: int = 40) -> str:
-    """The text on one line, cut to at most this many characters."""
+    """Return the text on one line, cut to at most this many characters."""
     line = " ".join(str(text).split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def chart_text(text: Any, length: int = 60) -> str:
-    """Text as a chart should draw it, with its few tags made harmless."""
+    """Return text as a chart should draw it, with its few tags made harmless."""
     return html.escape(shortened(text, length), quote=False)

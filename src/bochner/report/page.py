@@ -42,7 +42,7 @@ def write_page(document: Mapping[str, Any], path: str | Path) -> Path:
     Parameters
     ----------
     document : mapping
-        What ``bochner compare`` or ``bochner reproduce`` measured: of the kind "comparison" or
+        The results of ``bochner compare`` or ``bochner reproduce``: of the kind "comparison" or
         "study", version 1. None and NaN stand for what could not be measured.
     path : str or Path
         The file. Folders on the way to it are made; a file of that name is replaced once the new
@@ -73,7 +73,9 @@ def write_page(document: Mapping[str, Any], path: str | Path) -> Path:
 
 
 def render_page(document: Mapping[str, Any]) -> str:
-    """The page of a results document, as text. Parameters are those of :func:`write_page`.
+    """Return the page of a results document as text.
+
+    Parameters are those of :func:`write_page`.
 
     Examples
     --------
@@ -110,7 +112,7 @@ def render_page(document: Mapping[str, Any]) -> str:
 
 @contextmanager
 def needing(package: str) -> Iterator[None]:
-    """Say how to install a package where it is missing."""
+    """Say how to install a package if it is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -135,20 +137,20 @@ def _environment() -> Environment:
 
 
 def _breakable(text: Any) -> str:
-    """A name that may go on in the next line between its words, as in MercerFeatures."""
+    """Allow a line break between the words of a name such as MercerFeatures."""
     from markupsafe import Markup, escape  # comes with jinja2
 
     return Markup(re.sub(r"([a-z])([A-Z])", r"\1<wbr>\2", str(escape(text))))
 
 
 def _source(environment: Environment, name: str) -> str:
-    """A file of the templates folder as it stands."""
+    """Return a file of the templates folder as it stands."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0].replace("\r\n", "\n")
 
 
 def _policy(*scripts: str) -> str:
-    """What the browser may do: run these scripts, show what is in the file, and nothing else."""
+    """Allow the browser to run these scripts and show what is in the file, and nothing else."""
     known = " ".join(
         "'sha256-" + base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() + "'"
         for s in scripts
@@ -160,13 +162,13 @@ def _policy(*scripts: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand between script tags."""
+    """Return JSON that may stand between script tags."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _circumstances(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """When, how long, on what machine and with which versions."""
+    """Return when, how long, on what machine and with which versions it was measured."""
     created = str(document.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
     seconds = document.get("seconds")
     took = "" if seconds is None else seconds_text(seconds)

@@ -11,9 +11,9 @@ import numpy as np
 
 
 def grey_picture(image: Any) -> str:
-    """An image of shape (height, width) as ``data:image/png;base64,...``, with nothing to fetch.
+    """Return an image of shape (height, width) as ``data:image/png;base64,...``.
 
-    0 is black and 1 is white; values beyond are clipped, NaN is black.
+    0 is black and 1 is white; values outside are clipped, NaN is black.
     """
     grey = np.asarray(image, dtype=np.float64)
     if grey.ndim != 2 or grey.size == 0:
@@ -22,7 +22,7 @@ def grey_picture(image: Any) -> str:
         )
     levels = np.rint(255 * np.clip(np.nan_to_num(grey), 0, 1)).astype(np.uint8)
     height, width = levels.shape
-    # Every row begins with the number of its filter; 0 is none.
+    # Every row begins with the number of its PNG filter; 0 is none.
     rows = np.hstack([np.zeros((height, 1), dtype=np.uint8), levels])
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)  # 8 bits of grey
     parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]

@@ -1,4 +1,4 @@
-"""What a page is made of: sections, each with a template."""
+"""The parts of a page: sections, each with a template."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What a page shows; a subclass adds what its template shows above the sections."""
+    """The contents of a page; a subclass adds what its template shows above the sections."""
 
     sections: tuple[Section, ...]
 

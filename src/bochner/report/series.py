@@ -1,4 +1,4 @@
-"""What tells the lines of a chart apart: colour, mark and dashes, in both themes.
+"""The looks of the lines of a chart: colour, mark and dashes, in both themes.
 
 The colours differ by more than ten units of CIELAB to the eyes of the colour-blind too (a test
 computes it), and neighbours in the list differ in their marks as well: with eight colours and
@@ -82,7 +82,7 @@ class Series:
 
 
 def method_series(methods: Iterable[tuple[str, bool]]) -> dict[str, Series]:
-    """A look for each method, ours first, from pairs of its name and whether it is a baseline."""
+    """Return a look for each method, ours first; pairs are a name and whether it is a baseline."""
     baseline: dict[str, bool] = {}
     for name, quiet in methods:
         baseline.setdefault(name, quiet)
@@ -96,6 +96,6 @@ def method_series(methods: Iterable[tuple[str, bool]]) -> dict[str, Series]:
 
 
 def numbered(index: int, key: str, name: str, *, published: bool = False) -> Series:
-    """The look of the series of this number; a published one is dashed with open marks."""
+    """Return the look of the series of this number; a published one is dashed with open marks."""
     colour, mark = f"series-{index % N_COLOURS}", _NAMES[index % len(_NAMES)]
     return Series(key, name, colour, mark, "dash" if published else "solid", quiet=published)

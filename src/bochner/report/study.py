@@ -23,11 +23,11 @@ Numbers = Sequence[float | None]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a section's text, and what became of a claim, if it is about one."""
+    """A line of a section's text, with the verdict if it is about a claim."""
 
     text: str
     verdict: str = ""
-    outcome: str = ""  # its class in the style sheet; empty for what was not checked
+    outcome: str = ""  # its class in the style sheet; empty if nothing was checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class StudySection(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class StudyView(View):
-    """Sections below the paper, what there is to know, and what failed."""
+    """Sections below the paper, the notes, and the failures."""
 
     sections: tuple[StudySection, ...]
     paper: str
@@ -70,7 +70,7 @@ def study_view(document: Document) -> StudyView:
 
 
 def _subject(series: Document) -> str:
-    """What a series is about, whoever measured it."""
+    """Return what a series is about, whoever measured it."""
     return str(series.get("subject") or series["name"])
 
 
@@ -161,7 +161,7 @@ def _chart(
 
 
 def _numbers(values: Iterable[Any] | None, is_log: bool = False) -> list[float | None]:
-    """Numbers that the axis can show."""
+    """Return the numbers that the axis can show, None for the others."""
     numbers = map(number, values or ())
     return [v if v is not None and (v > 0 or not is_log) else None for v in numbers]
 

@@ -19,7 +19,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is read, and the number it is sorted by (None: last, whatever the order)."""
+    """The text of an entry, and the number it is sorted by (None: last, whatever the order)."""
 
     text: str
     value: float | None = None
@@ -34,7 +34,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """Entries, the look of the series they belong to, and tags after the first."""
+    """Entries, the look of the series they belong to, and tags after the first entry."""
 
     entries: tuple[Entry, ...]
     look: Series | None = None
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def key(self) -> str:
-        """The series with which the row is switched off."""
+        """The key of the series with which the row is switched off."""
         return self.look.key if self.look else ""
 
 
@@ -61,7 +61,7 @@ class Table:
         fields: Sequence[Field],
         lines: Iterable[tuple[Mapping[str, Any], Series | None, tuple[str, ...]]],
     ) -> Table:
-        """The table of objects of a document, each with its look and its tags."""
+        """Make a table from objects of a document, each with its look and its tags."""
         rows = (
             Row(tuple(f.entry(line) for f in fields), look, tags) for line, look, tags in lines
         )

@@ -1,4 +1,4 @@
-"""Ticks of logarithmic axes: few, of few digits, and within the values."""
+"""Ticks of logarithmic axes: few, with few digits, and within the range of the values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bochner.report.numbers import seconds_text
 
 MOST_TICKS = 7
 
-# Steps that are read as seconds, minutes and hours, from close ones to those for long spans.
+# Steps read as seconds, minutes and hours, from fine ones to those for long spans.
 _LONG: list[float] = [10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18000, 36000, 86400]
 _TIMES = [
     [f * 10.0**k for k in range(-6, 1) for f in (1, 1.5, 2, 3, 5, 7)] + _LONG,
@@ -19,7 +19,7 @@ _TIMES = [
 
 
 def time_ticks(seconds: Sequence[float]) -> tuple[list[float], list[str]]:
-    """Ticks of a logarithmic axis of times, and their texts.
+    """Return the ticks of a logarithmic axis of times, and their texts.
 
     >>> from bochner.report.ticks import time_ticks
     >>> time_ticks([0.012, 0.2])[1]
@@ -33,7 +33,7 @@ def time_ticks(seconds: Sequence[float]) -> tuple[list[float], list[str]]:
 
 
 def log_ticks(numbers: Sequence[float]) -> tuple[list[float], list[str]]:
-    """Ticks of a logarithmic axis: the numbers themselves if few, else 1, 2, 5 or powers of 10.
+    """Return ticks of a log axis: the numbers themselves if few, else 1, 2, 5 or powers of 10.
 
     >>> from bochner.report.ticks import log_ticks
     >>> log_ticks([32, 128, 512, 128])
@@ -54,7 +54,7 @@ def log_ticks(numbers: Sequence[float]) -> tuple[list[float], list[str]]:
 
 
 def _thinned(values: list[float], apart: float) -> list[float]:
-    """Without the values closer to the previous one than this share of the whole span."""
+    """Drop values closer to the previous one than this share of the whole span."""
     span = math.log(values[-1] / values[0])
     kept = values[:1]
     for value in values[1:]:
@@ -66,9 +66,9 @@ def _thinned(values: list[float], apart: float) -> list[float]:
 def _ticks(
     values: Sequence[float], choices: Sequence[Sequence[float]], digits: int
 ) -> list[float]:
-    """The first choice that has few enough ticks within the range of the values.
+    """Return the first choice that has few enough ticks within the range of the values.
 
-    Where the values are close together, numbers of at most `digits` digits between them.
+    If the values are close together, return numbers of at most `digits` digits between them.
     """
     if not values:
         return []
@@ -84,7 +84,7 @@ def _ticks(
 
 
 def _close_ticks(low: float, high: float, usual: Sequence[float], most_digits: int) -> list[float]:
-    """Numbers of few digits within the range of values, if it has fewer than two usual ticks.
+    """Return numbers of few digits within the range, if it has fewer than two usual ticks.
 
     The axis ends where the values do, and ticks beyond are not seen.
     """

@@ -1,4 +1,4 @@
-"""Pictures of a comparison, as data: drawn of models while they are there, then put together."""
+"""Pictures of a comparison, as data: drawn from the fitted models, then put together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bochner.records.cells import Cell
 
 
 def draw_cell(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, Any]:
-    """What can be shown of the fitted model of a cell; no picture is worth its result."""
+    """Draw the fitted model of a cell; a picture that fails does not cost its result."""
     drawn: dict[str, Any] = {}
     for name, draw in (("plane", draw_plane), ("patches", draw_patches)):
         try:

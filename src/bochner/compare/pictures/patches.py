@@ -19,13 +19,13 @@ MOST_PICTURES = 24
 ALIKE = 0.95  # cosine of two frequencies that look the same
 _MOST_PIXELS = 64 * 64  # of a picture
 
-Patterns = tuple[NDArray[Any], str]  # of shape (n, height, width, channels), and a caption
+Patterns = tuple[NDArray[Any], str]  # images of shape (n, height, width, channels), and a caption
 
 
 def draw_patches(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, Any] | None:
-    """What a model learned of images, as pictures in grey, where 0.5 is zero, with a caption.
+    """Draw what a model learned from images, in grey, where 0.5 is zero, with a caption.
 
-    None where rows are not images, or the method has no patterns.
+    None if rows are not images, or the method has no patterns.
     """
     shape, kind = setup.table.image_shape, METHODS[cell.method].patterns
     if shape is None or kind is None or cell.setting(METRIC) is not None:
@@ -40,7 +40,7 @@ def draw_patches(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, 
 
 
 def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
-    """What the methods learned of images, each at its best width of the first split.
+    """Return what the methods learned from images, each at its best width on the first split.
 
     One dict per method, with `method`, `width`, `caption` and `images`.
     """
@@ -54,9 +54,9 @@ def patches(setup: Setup, results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def grey(pattern: NDArray[Any]) -> NDArray[Any]:
-    """A pattern in shades from 0 to 1 around 0.5, which is zero; the mean over the channels.
+    """Return the mean of a pattern over the channels, in shades from 0 to 1, where 0.5 is zero.
 
-    Large ones are made smaller by leaving out rows and columns.
+    Large patterns are made smaller by leaving out rows and columns.
     """
     values = pattern.mean(axis=2)
     step = int(np.ceil(np.sqrt(max(1.0, values.size / _MOST_PIXELS))))
@@ -72,14 +72,14 @@ _STRIPES = (
 
 
 def _in_order(model: Any, shape: tuple[int, int, int]) -> Patterns:
-    """The first ones: they were the highest peaks of the potential."""
+    """Return the first frequencies, which were the highest peaks of the potential."""
     frequencies = different(to_numpy(model.feature_map.frequencies_))
     caption = f"{_STRIPES}. The first that were found, without those that look like another."
     return _images(frequencies, shape), caption
 
 
 def _by_weight(model: Any, shape: tuple[int, int, int]) -> Patterns:
-    """Those that the linear model relies on: as columns of the map they are drawn in no order."""
+    """Return the frequencies that the linear model relies on; they are drawn in no order."""
     frequencies = to_numpy(model.feature_map.frequencies_)
     coefficients = np.atleast_2d(model.head.coef_)
     n = frequencies.shape[1]
@@ -93,7 +93,7 @@ def _by_weight(model: Any, shape: tuple[int, int, int]) -> Patterns:
 
 
 def _patch_directions(model: Any, shape: tuple[int, int, int]) -> Patterns:
-    """The axes of the density of patches, along which the eigenfunctions vary."""
+    """Return the axes of the density of patches, along which the eigenfunctions vary."""
     network = model.feature_map
     mercer, side = network.approximations_[0], network.layers[0].patch
     assert isinstance(mercer, MercerFeatures)
@@ -114,7 +114,7 @@ def _patch_directions(model: Any, shape: tuple[int, int, int]) -> Patterns:
 
 
 def different(frequencies: NDArray[Any], most: int = MOST_PICTURES) -> NDArray[Any]:
-    """The first columns that do not look like one before: the same direction, or its opposite."""
+    """Return the first columns that have neither the direction of one before nor its opposite."""
     lengths = np.linalg.norm(frequencies, axis=0)
     directions = frequencies / np.where(lengths > 0, lengths, 1.0)
     kept: list[int] = []
@@ -128,7 +128,7 @@ def different(frequencies: NDArray[Any], most: int = MOST_PICTURES) -> NDArray[A
 
 
 def _images(columns: NDArray[Any], shape: tuple[int, int, int]) -> NDArray[Any]:
-    """Columns as images. Their sign means nothing: the largest entry is made positive."""
+    """Return columns as images. Their sign means nothing: the largest entry is made positive."""
     columns = np.asarray(columns, dtype=np.float64)
     largest = np.abs(columns).argmax(axis=0)
     signs = np.where(columns[largest, np.arange(columns.shape[1])] < 0, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Pictures of a comparison of rows in the plane: what every method decides where."""
+"""Pictures of a comparison of rows in the plane: the decisions of every method at each point."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def is_plane(table: Any) -> bool:
 
 
 def draw_plane(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, Any] | None:
-    """What a model predicts on a grid, and of frequencies that were found the potential.
+    """Return what a model predicts on a grid, and the potential if frequencies were found.
 
-    None where rows are not points in a plane.
+    None if rows are not points in a plane.
     """
     table = setup.table
     if not is_plane(table):
@@ -55,9 +55,10 @@ def draw_plane(setup: Setup, cell: Cell, model: Any, split: Any) -> dict[str, An
 
 
 def plane(setup: Setup, results: Sequence[Result]) -> dict[str, Any] | None:
-    """Decisions on a grid, of every method at its best width, and the labels' Fourier potential.
+    """Return the decisions of every method on a grid, and the Fourier potential of the labels.
 
-    Those of the first split; None where rows are not points in a plane.
+    Each method is shown at its best width on the first split. None if rows are not points in a
+    plane.
     """
     table = setup.table
     best = best_of_first_split([one for one in results if "values" in _drawn(one)])
@@ -101,13 +102,13 @@ def _drawn(result: Result) -> dict[str, Any]:
 
 
 def _points(table: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The rows as points, and which of them have both numbers."""
+    """Return the rows as points, and which of them have both numbers."""
     points = np.asarray(table.X, dtype=np.float64)
     return points, np.asarray(np.isfinite(points).all(axis=1))
 
 
 def _axes(table: Any) -> list[NDArray[np.float64]]:
-    """The grid: a little more than the points span."""
+    """Return the axes of the grid, which span a little more than the points."""
     points, complete = _points(table)
     low, high = points[complete].min(axis=0), points[complete].max(axis=0)
     edge = 0.05 * np.maximum(high - low, 1e-12)
@@ -115,7 +116,7 @@ def _axes(table: Any) -> list[NDArray[np.float64]]:
 
 
 def best_of_first_split(results: Sequence[Result]) -> dict[str, Result]:
-    """For every method, with a metric or without, the cell of the first split that did best."""
+    """Return the best result on the first split of every method, with a metric or without."""
     best: dict[str, Result] = {}
     for result in results:
         name = line_name(result.cell)
@@ -126,7 +127,7 @@ def best_of_first_split(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def _potential(model: Any, problem: Any, task: str) -> dict[str, Any]:
-    r"""The Fourier potential of the labels over frequencies, of at most 1, and those chosen.
+    r"""Return the Fourier potential of the labels, of at most 1, and the chosen frequencies.
 
     .. math:: v(w) = \sum_k \Bigl| \sum_i A_{ik} e^{i \langle w, x_i \rangle} \Bigr|^2
     """

@@ -28,21 +28,22 @@ FORMATS: dict[str, TableFormat] = {
 
 
 def find_format(path: Path) -> TableFormat:
-    """The format of a file: by its suffix, or by how it begins where that does not decide.
+    """Find the format of a file by its suffix, or by its beginning if that is ambiguous.
 
     Parameters
     ----------
     path : Path
-        A file. ``.gz`` at the end of its name does not count.
+        A file. A suffix ``.gz`` of its name is ignored.
 
     Returns
     -------
     TableFormat
+        The format, an entry of the registry.
 
     Raises
     ------
     TableError
-        In one line, where this is not a file, or not of a format in the registry.
+        If this is not a file, or its format is not in the registry; the message is one line.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def find_format(path: Path) -> TableFormat:
     head, whole = read_head(path)
     if not whole:  # the last line is cut off
         head = head[: head.rfind(b"\n") + 1] or head
-    # The first entry, text with separators, takes any text: it is asked last.
+    # The first entry, text with separators, accepts any text: it is asked last.
     for entry in reversed(FORMATS.values()):
         if entry.recognises(head):
             return entry
@@ -76,7 +77,7 @@ def find_format(path: Path) -> TableFormat:
 
 
 def has_format(path: Path) -> bool:
-    """Whether the name of a file ends like those of a format.
+    """Whether the name of a file has the suffix of a known format.
 
     >>> has_format(Path("rows.csv.gz")), has_format(Path("LICENSE"))
     (True, False)
@@ -86,7 +87,7 @@ def has_format(path: Path) -> bool:
 
 
 def written_format(path: Path) -> TableFormat:
-    """The format in which a table is written that goes to a file, or is made from one.
+    """Return the format for writing a table to a file, or for one made from that file.
 
     >>> written_format(Path("rows.parquet")).name, written_format(Path("rows.npz")).name
     ('Parquet', 'CSV')
@@ -97,7 +98,7 @@ def written_format(path: Path) -> TableFormat:
 
 
 def describe_formats() -> str:
-    """The formats with their suffixes, for messages.
+    """List the formats with their suffixes, for messages.
 
     >>> describe_formats()[:32]
     'CSV (.csv, .tsv, .txt, .data), P'
@@ -106,7 +107,7 @@ def describe_formats() -> str:
 
 
 def name_without_suffixes(path: Path) -> str:
-    """The name of a file without the suffixes that say its format.
+    """Return the name of a file without the suffixes of its format.
 
     >>> name_without_suffixes(Path("data/rows.2020.csv.gz"))
     'rows.2020'
@@ -120,7 +121,7 @@ def name_without_suffixes(path: Path) -> str:
 
 
 def result_name(path: Path, taken: Container[str] = ()) -> str:
-    """A name for what is measured on a file: with its suffix, unless it is the usual one.
+    """Name results measured on a file: with its suffix, unless that is the usual one.
 
     Files that differ only in their format have different names, none of which is in `taken`.
 

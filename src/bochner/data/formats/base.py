@@ -1,7 +1,6 @@
-"""What every table format has: an interface, and ways to open, cut and sample rows.
+"""The interface of table formats, and helpers to open files and to cut and sample rows.
 
-Everything that can be wrong with a file is a :class:`~bochner.data.errors.TableError` that names
-the file.
+Anything wrong with a file raises a :class:`~bochner.data.errors.TableError` that names the file.
 """
 
 from __future__ import annotations
@@ -21,63 +20,63 @@ from bochner.data.errors import DamagedFileError, TableError
 from bochner.data.images import ImageShape, Shape
 from bochner.records.memory import memory_limit
 
-CHUNK = 50_000  # rows read at a time, or as many as have
-_CHUNK_ENTRIES = 5_000_000
+CHUNK = 50_000  # most rows read at a time
+_CHUNK_ENTRIES = 5_000_000  # entries of these rows
 _HEAD = 2**16  # bytes
 PACKED = ".gz"
 
 Piece = tuple[Any, Any]  # rows, and their labels or None
-Part = tuple[int, ...] | None  # of a file: some of its row groups, or all of it
+Part = tuple[int, ...] | None  # part of a file: some of its row groups, or None for all of it
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a table is read for."""
+    """Options for reading a table."""
 
-    target: str | None = None  # the labels, by name or position; None for the usual ones
-    max_rows: int | None = None  # of more rows than this, this many are drawn at random
-    random_state: int = 0  # decides which
-    image_shape: ImageShape = "auto"  # what the user says that every row is an image of
+    target: str | None = None  # labels, by name or position; None for the default
+    max_rows: int | None = None  # if there are more rows, this many are drawn at random
+    random_state: int = 0  # seed of the random draw
+    image_shape: ImageShape = "auto"  # shape of the image in every row, from the user
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What came out of a file, before the target was looked at."""
+    """Contents of a file, before the target is examined."""
 
     X: Any  # DataFrame, ndarray or CSR matrix of shape (n, d)
     y: Any  # Series or ndarray of shape (n,)
-    target: str | None  # the name of the labels, where they have one
+    target: str | None  # name of the labels, if they have one
     n_rows_in_file: int
     notes: tuple[str, ...] = ()  # sentences for the user
-    image_shape: Shape | None = None  # what the file says that every row is an image of
-    n_missing: int = 0  # rows of the file that have no label, and are not among these
+    image_shape: Shape | None = None  # shape of the image in every row, from the file
+    n_missing: int = 0  # rows of the file without a label, which are left out
 
     @property
     def n_labelled(self) -> int:
-        """Rows of the file that have a label, of which these are all or a sample."""
+        """Number of rows of the file with a label, of which these are all or a sample."""
         return self.n_rows_in_file - self.n_missing
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model expects of the rows that it predicts."""
+    """Properties that a model expects of the rows to predict."""
 
-    columns: tuple[str, ...] = ()  # names, where the columns have any
-    text_columns: frozenset[str] = frozenset()  # those that are text, also where it is digits
-    target: str | None = None  # labels of this name are split off, where they are there
+    columns: tuple[str, ...] = ()  # names, if the columns have any
+    text_columns: frozenset[str] = frozenset()  # columns of text, even if it is all digits
+    target: str | None = None  # labels of this name are split off, if there are any
     image_shape: Shape | None = None
 
 
 class TableWriter(ABC):
-    """A table that is written to a file, a piece at a time."""
+    """Writer of a table to a file, a piece at a time."""
 
     @abstractmethod
     def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Add rows: columns by name, the same ones every time."""
+        """Add rows, given as columns by name; the names are the same every time."""
 
     @abstractmethod
     def close(self) -> None:
-        """Write what is left; the file stays open."""
+        """Write remaining rows; the file stays open."""
 
 
 class TableFormat(ABC):
@@ -86,11 +85,12 @@ class TableFormat(ABC):
     Attributes
     ----------
     name : str
-        As it is shown to users.
+        Name as shown to users.
     suffixes : tuple of str
-        Of file names, in lower case. One that several formats have does not decide alone.
+        Suffixes of file names, in lower case. A suffix shared by several formats is not enough to
+        recognise one.
     writes : bool
-        Whether there is a :meth:`writer`; other formats are only read.
+        Whether there is a :meth:`writer`; other formats can only be read.
     """
 
     name: ClassVar[str]
@@ -98,38 +98,38 @@ class TableFormat(ABC):
     writes: ClassVar[bool] = False
 
     def recognises(self, head: bytes) -> bool:
-        """Whether a file that begins like this, unpacked, is of this format."""
+        """Whether a file that begins like this, once decompressed, has this format."""
         return False
 
     @abstractmethod
     def read(self, path: Path, request: Request) -> Contents:
-        """Rows and labels, of which no more than ``request.max_rows`` are kept."""
+        """Read rows and labels, keeping no more than ``request.max_rows`` of them."""
 
     @abstractmethod
     def stream(self, path: Path, expected: Expected, notes: list[str]) -> Iterator[Piece]:
-        """Rows to predict, with their labels where they are there, one piece after the other.
+        """Yield rows to predict, with their labels if there are any, one piece after the other.
 
         Sentences for the user are added to `notes`.
         """
 
     def parts(self, path: Path) -> list[Part]:
-        """Parts of a file that can be read by themselves, for :meth:`stream_part`."""
+        """Return parts of a file that can be read on their own, for :meth:`stream_part`."""
         return [None]
 
     def stream_part(
         self, path: Path, part: Part, expected: Expected, notes: list[str]
     ) -> Iterator[Piece]:
-        """As :meth:`stream`, of one part."""
+        """Yield rows to predict from one part, like :meth:`stream`."""
         return self.stream(path, expected, notes)
 
     def writer(self, file: BinaryIO) -> TableWriter:
-        """What writes a table to an open file."""
+        """Return a writer of a table to an open file."""
         raise NotImplementedError(f"tables cannot be written as {self.name}")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """What goes wrong inside becomes a TableError with the name of the file."""
+    """Turn errors inside the context into a TableError with the name of the file."""
     try:
         yield
     except TableError:
@@ -143,20 +143,20 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """The bytes of a file, unpacked where its name ends in .gz."""
+    """Open the bytes of a file, decompressed if its name ends in .gz."""
     if path.suffix.lower() == PACKED:
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")
 
 
 def read_head(path: Path) -> tuple[bytes, bool]:
-    """The first bytes of a file, by which it is recognised, and whether they are all of it."""
+    """Return the first bytes of a file, to recognise it by, and whether they are all of it."""
     with reading(path), open_binary(path) as file:
         return file.read(_HEAD), not file.read(1)
 
 
 def check_size(path: Path, n_bytes: int, what: str) -> None:
-    """An error before memory is asked for where a file declares more than half of all there is."""
+    """Raise an error, before allocation, if a file declares more than half of all memory."""
     limit = memory_limit()
     if limit is not None and n_bytes > limit / 2:
         raise TableError(
@@ -166,7 +166,7 @@ def check_size(path: Path, n_bytes: int, what: str) -> None:
 
 
 def sample_rows(contents: Contents, request: Request) -> Contents:
-    """As many rows of arrays as were asked for, drawn at random, in their order."""
+    """Draw as many rows of arrays as were requested, at random, in their order."""
     n, most = len(contents.y), request.max_rows
     if most is None or n <= most:
         return contents
@@ -176,14 +176,14 @@ def sample_rows(contents: Contents, request: Request) -> Contents:
 
 
 def cut_rows(X: Any, y: Any) -> Iterator[Piece]:
-    """Arrays that are in memory, in pieces."""
+    """Yield pieces of arrays that are in memory."""
     for first in range(0, X.shape[0], CHUNK):
         rows = slice(first, first + CHUNK)
         yield X[rows], None if y is None else y[rows]
 
 
 def chunk_rows(n_columns: int) -> int:
-    """Rows to read at a time, fewer where there are many columns.
+    """Return the number of rows to read at a time, fewer if there are many columns.
 
     >>> chunk_rows(10), chunk_rows(10_000)
     (50000, 500)

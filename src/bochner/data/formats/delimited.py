@@ -1,4 +1,4 @@
-"""Text with separators, such as CSV: the first lines of a file show how it is written."""
+"""Text with separators, such as CSV; the first lines of a file show its form."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from bochner.data.formats.base import (
 from bochner.data.formats.frames import find_target, sample_frames, split_frames
 from bochner.records.wording import listed
 
-_LINES = 50  # of those that are cut at separators
+_LINES = 50  # most lines that are inspected for separators
 _SEPARATORS = ",;\t|"
 
-# 3,14 and 1.234,5; in the same column also 3 and 1.234.
+# Matches 3,14 and 1.234,5; a column of such numbers may also have 3 and 1.234.
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+(e[-+]?\d+)?\s*", re.I)
 _COMMA_OR_WHOLE = r"\s*[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][-+]?\d+)?\s*"
 _NEARLY_ALL = 0.95
@@ -36,7 +36,7 @@ _NEARLY_ALL = 0.95
 
 @dataclass(frozen=True)
 class TextForm:
-    """How a text file with separators is written: what pandas has to be told."""
+    """Form of a text file with separators: what pandas needs to know."""
 
     separator: str
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class TextForm:
 
 
 class DelimitedText(TableFormat):
-    """Lines of fields, with a header or without, also with decimal commas."""
+    """Lines of fields, with or without a header, possibly with decimal commas."""
 
     name = "CSV"
     suffixes = (".csv", ".tsv", ".txt", ".data")
@@ -95,14 +95,14 @@ class _CsvWriter(TableWriter):
 
     def close(self) -> None:
         self._text.flush()
-        self._text.detach()  # or the file would be closed with it
+        self._text.detach()  # otherwise it would close the file
 
 
 def text_form(path: Path) -> TextForm:
-    """Separator and header of a text file, from its first lines.
+    """Find the separator and header of a text file from its first lines.
 
-    The separator is the one that cuts all lines into the same number of fields, several of them;
-    a comma is not one where another leaves numbers with decimal commas.
+    The separator is the one that cuts all lines into the same number of fields, more than one; it
+    is not a comma if another separator leaves numbers with decimal commas.
     The first line is a header if it has text where all others have numbers, if it has no number
     at all, or if it counts the columns from 0.
     """
@@ -134,7 +134,7 @@ def text_form(path: Path) -> TextForm:
 
 
 def _first_lines(path: Path) -> tuple[list[str], str]:
-    """The first lines that are not blank, and their encoding."""
+    """Return the first lines that are not blank, and their encoding."""
     start, whole = read_head(path)
     if b"\0" in start:
         raise DamagedFileError(f"the file {path} is not text.")
@@ -157,13 +157,13 @@ def _cut(lines: list[str], separator: str) -> list[list[str]]:
 
 
 def _n_fields(rows: list[list[str]]) -> int:
-    """The number of fields that all lines have; 0 where they differ."""
+    """Return the number of fields that all lines have; 0 if it differs."""
     counts = {len(row) for row in rows if row}
     return min(counts) if len(counts) == 1 else 0
 
 
 def _leaves_commas(lines: list[str], separator: str) -> bool:
-    """Whether cutting here leaves fields with commas, all of which are decimal ones."""
+    """Whether cutting here leaves fields with commas, all of them decimal commas."""
     rows = _cut(lines, separator)
     with_comma = [field for row in rows for field in row if "," in field]
     decimal = all(_DECIMAL_COMMA.fullmatch(field) for field in with_comma)
@@ -196,7 +196,7 @@ def _is_number(field: str) -> bool:
 
 
 def _different(names: Iterable[str]) -> tuple[str, ...]:
-    """Names that are all different: a repeated one gets a number."""
+    """Make all names different: a repeated one gets a number."""
     different: dict[str, None] = {}
     for name in names:
         new, number = name, 1
@@ -208,7 +208,7 @@ def _different(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _expected_form(path: Path, columns: tuple[str, ...]) -> TextForm:
-    """How the file is written; without a header it has these columns in their order."""
+    """Return the form of the file; without a header, it has these columns in order."""
     try:
         form = text_form(path)
     except TableError:
@@ -225,10 +225,10 @@ def _expected_form(path: Path, columns: tuple[str, ...]) -> TextForm:
 
 
 def _frames(path: Path, form: TextForm, as_text: Iterable[str], commas: set[str]) -> Iterator[Any]:
-    """A text file as DataFrames of some rows each; `as_text` columns are not made numbers.
+    """Yield a text file as DataFrames of some rows each; columns `as_text` remain text.
 
-    Where the separator is not a comma, other columns of numbers with decimal commas are made
-    numbers, and their names are added to `commas`.
+    If the separator is not a comma, other columns with decimal commas are converted to numbers,
+    and their names are added to `commas`.
     """
     import pandas as pd
 
@@ -258,7 +258,7 @@ def _frames(path: Path, form: TextForm, as_text: Iterable[str], commas: set[str]
 
 
 def _has_decimal_commas(column: Any) -> bool:
-    """Whether text is nearly all numbers, at least one of which has a decimal comma."""
+    """Whether text is nearly all numbers, at least one of them with a decimal comma."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -274,7 +274,7 @@ def _nearly_all_numbers(values: Any) -> bool:
 
 
 def _with_points(column: Any) -> Any:
-    """Numbers; or text, where something else is among them."""
+    """Convert decimal commas to points; return numbers, or text if not all are numbers."""
     import pandas as pd
 
     there = column.notna()

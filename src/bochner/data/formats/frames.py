@@ -1,4 +1,4 @@
-"""Formats whose pieces are DataFrames: which column is the target, and a sample of the rows."""
+"""Helpers for formats read as DataFrames: finding the target and sampling rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bochner.data.labels import FEWEST_ROWS
 from bochner.records.wording import listed
 
 _MOST_COLUMNS = 20_000
-_MOST_ENTRIES = 100_000_000  # of rows that are sampled
+_MOST_ENTRIES = 100_000_000  # most entries of sampled rows
 
 
 def find_target(target: str | None, names: Sequence[str], path: Path) -> tuple[str, list[str]]:
-    """The name of the target column, and a sentence where it was not named.
+    """Return the name of the target column, and a sentence for the user if none was given.
 
-    A target is a name or a position; 1 is the first column, -1 the last. By default it is the
-    last.
+    A target is a name or a position; 1 is the first column, -1 the last. The default is the last
+    column.
     """
     if len(names) < 2:
         raise TableError(f"the file {path} has one column only; a target and others are needed.")
@@ -54,7 +54,7 @@ def find_target(target: str | None, names: Sequence[str], path: Path) -> tuple[s
 
 @dataclass(frozen=True)
 class FrameSample:
-    """Rows with a target that were drawn from a file, and what the whole file has."""
+    """Rows with a target drawn from a file, and counts for the whole file."""
 
     frame: Any
     n_rows: int
@@ -62,7 +62,7 @@ class FrameSample:
     mixed: tuple[str, ...]  # columns that are numbers in one piece and something else in another
 
     def contents(self, path: Path, target: str, notes: Iterable[str]) -> Contents:
-        """Rows and labels apart, or an error where there are none."""
+        """Separate rows and labels, or raise an error if there are none."""
         if self.n_rows == 0:
             raise EmptyFileError(f"the file {path} has a header but no rows.")
         if self.n_missing == self.n_rows:
@@ -72,9 +72,9 @@ class FrameSample:
 
 
 def sample_frames(frames: Iterable[Any], target: str, request: Request) -> FrameSample:
-    """Of all rows with a target, those with the smallest of random keys: a uniform sample.
+    """Draw a uniform sample of the rows with a target: those with the smallest random keys.
 
-    No more rows than are asked for, and those of one piece, are in memory at a time.
+    Only the requested rows, and those of one piece, are in memory at a time.
     """
     import pandas as pd
 
@@ -102,7 +102,7 @@ def sample_frames(frames: Iterable[Any], target: str, request: Request) -> Frame
 
 
 def split_frames(frames: Iterable[Any], target: str | None) -> Iterator[Piece]:
-    """Rows and labels of every frame that has rows; None for labels that are not there."""
+    """Yield rows and labels of every frame that has rows; missing labels are None."""
     for frame in frames:
         if len(frame):
             has_target = target is not None and target in frame.columns
@@ -113,7 +113,7 @@ def split_frames(frames: Iterable[Any], target: str | None) -> Iterator[Piece]:
 
 
 def _most_rows(max_rows: int | None, n_columns: int) -> int | None:
-    """Fewer rows than are asked for, where there are very many columns."""
+    """Return the most rows to keep: fewer than requested if there are very many columns."""
     if max_rows is None:
         return None
     return min(max_rows, max(FEWEST_ROWS, _MOST_ENTRIES // n_columns))

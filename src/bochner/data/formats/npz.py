@@ -24,7 +24,7 @@ from bochner.data.formats.base import (
 )
 from bochner.data.images import flatten_images, shape_text
 
-# Names of rows and of their labels, in the order in which they are looked for.
+# Names of rows and of their labels, in the order of search.
 _TRAINING = {"X": "y", "X_train": "y_train", "x_train": "y_train", "data": "target"}
 _NEW = {
     "X": "y",
@@ -37,7 +37,7 @@ _NEW = {
 
 
 class Npz(TableFormat):
-    """An archive of arrays without pickles, read whole."""
+    """An archive of arrays without pickles, which is read as a whole."""
 
     name = "npz"
     suffixes = (".npz",)
@@ -107,7 +107,7 @@ def _archive(path: Path) -> Any:
 
 
 def _array(archive: Any, name: str, path: Path) -> Any:
-    """One array, unless the archive or the array's header declares more than fits in memory."""
+    """Read one array, unless the archive or its header declares more than fits in memory."""
     member = archive.zip.getinfo(name if name in archive.zip.namelist() else f"{name}.npy")
     declared = member.file_size
     with archive.zip.open(member) as file:

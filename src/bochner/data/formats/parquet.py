@@ -1,4 +1,4 @@
-"""Parquet, which pyarrow reads."""
+"""Parquet files, read with pyarrow."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Parquet(TableFormat):
         return split_frames(_frames(path), expected.target)
 
     def parts(self, path: Path) -> list[Part]:
-        """Row groups; small ones together, up to a few pieces."""
+        """Return row groups; small ones are combined, up to a few pieces."""
         parts, n_rows = list[list[int]](), 0
         with reading(path), _open(path) as file:
             most = _PIECES_OF_A_PART * chunk_rows(len(file.schema_arrow.names))
@@ -100,7 +100,7 @@ def _open(path: Path) -> Any:
 
 @contextmanager
 def _released() -> Iterator[None]:
-    """Gives back what pyarrow keeps for the next file: as much as several pieces."""
+    """Release the memory that pyarrow keeps for the next file, as much as several pieces."""
     from pyarrow import default_memory_pool
 
     try:

@@ -25,8 +25,8 @@ from bochner.data.formats.base import (
 
 _LINE = re.compile(rb"^[-+]?[\d.]+(e[-+]?\d+)?\s+(qid:\d+\s+)?(\d+:\S+\s*)+(#.*)?$", re.I)
 _POSITION_0 = re.compile(rb"\s0+:")
-_FREE_COLUMNS = 2**20  # however few have entries: hashed words are spread over as many
-_EMPTY_PER_COLUMN = 100  # beyond that
+_FREE_COLUMNS = 2**20  # allowed however few have entries: hashed words spread over as many
+_EMPTY_PER_COLUMN = 100  # columns allowed per column with entries, beyond that
 _INSPECTED = 20  # lines by which a file is recognised
 
 
@@ -85,7 +85,7 @@ def _has_position_0(line: bytes) -> bool:
 
 
 def _check_width(path: Path, X: Any) -> None:
-    """An error where nearly all columns are empty: models and scales grow with their number."""
+    """Raise an error if nearly all columns are empty: models and scales grow with them."""
     n_seen = len(np.unique(X.indices))
     if X.shape[1] > max(_FREE_COLUMNS, _EMPTY_PER_COLUMN * n_seen):
         raise TableError(

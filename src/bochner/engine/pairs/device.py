@@ -1,8 +1,8 @@
 """Kernel rows on arrays of any array-API namespace: PyTorch, CuPy, and others.
 
-As on the host: one product of centred rows and landmarks per chunk of rows, and the few squared
-distances that have lost their digits from the differences. A kernel that can only be called is
-called on the host.
+As on the host, there is one product of centred rows and landmarks per chunk of rows, and the few
+squared distances that have lost their digits are computed from the differences. A kernel that can
+only be called is called on the host.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from bochner.engine.places import (
 from bochner.engine.rowwise import row_slices
 
 _DEFAULT_BUDGET = 2**30
-_LARGEST_BUDGET = 2**28  # of the kernels of tiles
-_ARRAYS = 4  # of the size of a chunk of kernel values that are held at once
+_LARGEST_BUDGET = 2**28  # for the kernels of tiles
+_ARRAYS = 4  # arrays of the size of a chunk of kernel values held at once
 
 
 def kernel_rows(
@@ -74,7 +74,7 @@ def _in_tiles(X: Any, Z: Any, form: Form, normalization: Any, budget: int) -> An
     width, held = (len(Z), 0) if R is None else (R.n_rows, len(Z))
     result = xp.empty((X.shape[0], width), dtype=dtype, device=device_of(X))
 
-    def write(block: Any, out: Any) -> None:  # a function: what it holds is freed before the next
+    def write(block: Any, out: Any) -> None:  # a function: its arrays are freed before the next
         x = in_halves(block, center)
         if R is None:
             pairs.write_values(x, points, form, near, out)
@@ -109,7 +109,7 @@ def _values(kernel: Any, X: Any, Z: Any) -> Any:
 
 
 def distances_between(X: Any, Z: Any, form: Form, n_threads: int | None = None) -> Any:
-    """What a form is a function of: squared distances, or sums of absolute differences."""
+    """Return the argument of a form: squared distances, or sums of absolute differences."""
     xp, wide = namespace(X), wide_dtype(X)
     if form.radial:
         center = xp.mean(cast(Z, wide), axis=0)
@@ -122,14 +122,14 @@ def distances_between(X: Any, Z: Any, form: Form, n_threads: int | None = None) 
 
 
 def turned_into_values(distances: Any, form: Form, n_threads: int | None = None) -> Any:
-    """Kernel values, from what the form is a function of."""
+    """Return kernel values from the argument of the form."""
     if form.radial:
         return _of_squares(form, distances + 0)
     return namespace(distances).exp(form.outer[0] * distances)
 
 
 def axis_slopes(X: Any, Z: Any, distances: Any, form: Form, left: Any, right: Any) -> Any:
-    """Slopes along the columns, see :mod:`bochner.engine.pairs.slopes`."""
+    """Return slopes in weights of the columns, see :mod:`bochner.engine.pairs.slopes`."""
     xp, products = namespace(X), cast(left, X.dtype) @ cast(right, X.dtype).T
     if form.radial:
         (cusp, first, second, third), (c, e) = form.slope, form.outer

@@ -14,7 +14,7 @@ from bochner.engine.places import float_dtype, is_host
 
 
 class Distances:
-    """Between rows and landmarks, both dense, on the host or a device, for kernels to come.
+    """Distances between dense rows and landmarks, on the host or a device, for many kernels.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class Distances:
     def __init__(self, X: Any, Z: Any, n_threads: int | None = None) -> None:
         self.X, self.Z, self.n_threads = X, Z, n_threads
         self._place: Any = host if is_host(X) else device
-        self._known: dict[bool, Any] = {}  # squared, or sums of absolute differences
-        self._lock = Lock()  # threads with several kernels wait for them
+        self._known: dict[bool, Any] = {}  # squared distances, or sums of absolute differences
+        self._lock = Lock()  # threads with different kernels wait for the distances
 
     def kernel_rows(self, kernel: Any) -> Any:
-        """The values of a kernel, in an array of their own: as of the engine."""
+        """Return the values of a kernel in a new array, as the operation of the engine does."""
         form = form_of(kernel)
         holds = float_dtype(self.X) == np.float64 or fits_in_single(kernel)
         if form is None or not (form.is_of_one_distance and holds):

@@ -2,9 +2,9 @@
 
 A thread fills a tile with one matrix product of rows and landmarks, turns it into kernel values
 in a compiled pass, and multiplies it into the result. The product of centred rows and the squared
-lengths give squared distances that are known to the rounding of the lengths; those much smaller
-than the lengths are computed again, from the differences. So equal rows are at distance zero, in
-float32 as well, and a root keeps its digits.
+lengths give squared distances up to the rounding of the lengths; distances much smaller than the
+lengths are recomputed from the differences. Equal rows are therefore at distance zero, in float32
+as well, and a square root keeps its digits.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from bochner.engine.uncompiled import pair_loops
 
 Array = NDArray[Any]
 
-_TILE = 2**23  # bytes of kernel values: high enough for BLAS
-_SMALL_TILE = 2**20  # where little is done with them but to compute them: near a core
-_NARROW = 64  # columns of a normalization from which a tile is worth being high
-_COLUMNS = 128  # of the normalization in one product, which leaves out zeros below them
-_DENSE_LANDMARKS = 2**25  # numbers of sparse landmarks that are made dense
-_DENSE_ROWS = 2**18  # numbers of sparse rows that are made dense at once
+_TILE = 2**23  # bytes of kernel values in a tile: high enough for BLAS
+_SMALL_TILE = 2**20  # if values are little more than computed: small enough for cache
+_NARROW = 64  # columns of a normalization from which high tiles pay off
+_COLUMNS = 128  # columns of a normalization per product, which skips zeros below them
+_DENSE_LANDMARKS = 2**25  # most entries of sparse landmarks that are made dense
+_DENSE_ROWS = 2**18  # most entries of sparse rows that are made dense at once
 NEAR = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
 
 Fill = Callable[[slice, Array], None]
-FillFrom = Callable[..., None]  # with the landmarks from one on, the first unless it is said
+FillFrom = Callable[..., None]  # with the landmarks from an index on, by default the first
 
 
 def kernel_rows(
@@ -69,7 +69,7 @@ def kernel_rows(
 
 
 def distances_between(X: Array, Z: Array, form: Form, n_threads: int | None) -> Array:
-    """What a form is a function of: squared distances, or sums of absolute differences."""
+    """Return the argument of a form: squared distances, or sums of absolute differences."""
     fill, dtype = distances_of(X, Z, form, Scratch()), X.dtype
     result = np.empty((len(X), len(Z)), dtype)
     for_each(lambda rows: fill(rows, result[rows]), tiles(len(X), len(Z), dtype), n_threads)
@@ -77,12 +77,12 @@ def distances_between(X: Array, Z: Array, form: Form, n_threads: int | None) -> 
 
 
 def distances_of(X: Array, Z: Array, form: Form, scratch: Scratch) -> FillFrom:
-    """What writes the distances of some rows to a tile."""
+    """Return a function that writes the distances of some rows to a tile."""
     return (_dense_squares if form.radial else _dense_sums)(X, Z, X.dtype, scratch)
 
 
 def turned_into_values(distances: Array, form: Form, n_threads: int | None) -> Array:
-    """Kernel values, from what the form is a function of."""
+    """Return kernel values from the argument of the form."""
     loops, result = pair_loops(), np.empty_like(distances)
     numbers = value_numbers(form, distances.dtype)
 
@@ -96,21 +96,24 @@ def turned_into_values(distances: Array, form: Form, n_threads: int | None) -> A
 
 
 def value_numbers(form: Form, dtype: np.dtype[Any]) -> list[Any]:
-    """What turns distances into values, in the loops."""
-    # an exponential of sums is what the Gaussian kernel is of squares
+    """Return the constants with which the loops turn distances into values."""
+    # an exponential of sums is computed like the Gaussian kernel of squares
     numbers = (*form.inner, *form.outer) if form.radial else (0, 0, 0, form.outer[0])
     return [dtype.type(c) for c in (1, *numbers)]
 
 
 def tiles(n: int, m: int, dtype: np.dtype[Any], columns: int = 0) -> list[slice]:
-    """Rows whose values one thread has at a time; many for `columns` of a normalization."""
+    """Return slices of rows for one thread; larger for many `columns` of a normalization."""
     size = _TILE if columns >= _NARROW else _SMALL_TILE
     height = min(max(size // (max(1, m) * dtype.itemsize), 16), 4096, math.ceil(n / 8))
     return row_slices(n, max(height, 16))
 
 
 def _column_blocks(R: Array) -> list[tuple[slice, int]]:
-    """Columns, and the rows until only zeros follow: a triangle is half the work."""
+    """Return blocks of columns, and the number of rows of each until only zeros follow.
+
+    A triangular matrix then takes half the work.
+    """
     blocks = []
     for columns in row_slices(R.shape[1], _COLUMNS):
         used = np.flatnonzero(R[:, columns].any(axis=1))
@@ -119,7 +122,7 @@ def _column_blocks(R: Array) -> list[tuple[slice, int]]:
 
 
 def _calls(kernel: Any, X: Any, Z: Any) -> Fill:
-    """The kernel's own values, a tile at a time."""
+    """Fill tiles by calling the kernel itself."""
 
     def fill(rows: slice, out: Array) -> None:
         values = np.asarray(kernel(X[rows], Z))
@@ -182,7 +185,7 @@ def _squared_lengths(rows: Array) -> Array:
 
 
 def _sparse_squares(X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
-    """Sparse rows cannot be centred: their products are in float64."""
+    """Fill tiles with squared distances in float64, since sparse rows cannot be centred."""
     wide = np.dtype(np.float64)
     product = _sparse_product(X, Z)
     row_lengths, lengths = _sparse_lengths(X), _sparse_lengths(Z)
@@ -214,7 +217,7 @@ def _sparse_lengths(X: Any) -> NDArray[np.float64]:
 
 
 def _sparse_product(X: Any, Z: Any) -> Fill:
-    """``<x, z>`` in float64; sparse landmarks stay sparse where they are many and wide."""
+    """Fill tiles with ``<x, z>`` in float64; many wide sparse landmarks stay sparse."""
     if sparse.issparse(Z) and math.prod(Z.shape) > _DENSE_LANDMARKS:
         transposed = Z.T.tocsr().astype(np.float64)
 
@@ -234,7 +237,7 @@ def _sparse_product(X: Any, Z: Any) -> Fill:
 
 
 def _over_axes(form: Form, X: Any, Z: Any, dtype: np.dtype[Any], scratch: Scratch) -> Fill:
-    """A kernel without a matrix product: the landmarks go past every row, axis by axis."""
+    """Fill tiles for a kernel without a matrix product, row by row and axis by axis."""
     points = np.ascontiguousarray(np.asarray(dense(Z), dtype).T)
     numbers = [dtype.type(c) for c in (*form.inner, *form.outer)]
 

@@ -1,8 +1,8 @@
-"""Slopes along the columns on the cores of the host, see :mod:`bochner.engine.pairs.slopes`.
+"""Slopes in weights of the columns, on the cores of the host.
 
-A thread computes the distances of a tile, what is asked for of its values, and how much that
-changes, before it goes on: no matrix of all pairs is held but the one that is a result. Where rows
-are paired with themselves, each pair counts once.
+See :mod:`bochner.engine.pairs.slopes`. A thread computes the distances of a tile, the results of
+its values and their slopes before it goes on: no matrix of all pairs is held, except one that is a
+result. If rows are paired with themselves, each pair counts once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FEW = 2  # columns
 
 
 def upper_values(X: Array, form: Form, n_threads: int | None) -> Array:
-    """Kernel values on and above the diagonal, and anything below."""
+    """Return kernel values on and above the diagonal; entries below are undefined."""
     from bochner.engine.pairs.compiled import radial_tile
 
     n, dtype, scratch = len(X), X.dtype, Scratch()
@@ -52,7 +52,7 @@ def within(X: Array, form: Form, left: Array, right: Array, n_threads: int | Non
         distances, products = (scratch.array(name, shape, dtype) for name in ("tile", "products"))
         fill(rows, distances, first)
         _write_products(one[rows], other[:, first:], products)
-        products[:, :height] = left[rows] @ right[rows].T  # both of a pair are in this square
+        products[:, :height] = left[rows] @ right[rows].T  # with both orders of a pair
         return sums(X[rows], products, distances, first)
 
     return _added(ordered_map(work, tiles(n, n, dtype), n_threads or default_threads()))
@@ -90,7 +90,7 @@ def residuals(
 
 
 class _Sums:
-    """Sums over a tile of products times slopes of the kernel times differences by column."""
+    """Sums over a tile of products times kernel slopes times differences by column."""
 
     def __init__(self, form: Form, Z: Array) -> None:
         self._center, self._radial = Z.mean(axis=0), form.radial
@@ -99,11 +99,11 @@ class _Sums:
         self._points = np.hstack([points, np.ones_like(points[:, :1])])
         self._squares, self._by_axis = points**2, np.ascontiguousarray(points.T)
         cusp, *others = form.slope if form.radial else (0.0, form.outer[0], 0.0, 0.0)
-        outer = form.outer if form.radial else (0.0, form.outer[0])  # of sums as of squares
+        outer = form.outer if form.radial else (0.0, form.outer[0])  # of sums, not squares
         self._numbers = [Z.dtype.type(c) for c in (cusp, *others, *outer)]
 
     def __call__(self, X: Array, products: Array, distances: Array, first: int) -> Array:
-        """For rows, and landmarks from the `first` on; the products are of no use afterwards."""
+        """Return the sums for rows, and landmarks from `first` on; `products` is overwritten."""
         from bochner.engine.pairs import compiled
 
         block = np.ascontiguousarray(X - self._center, X.dtype)
@@ -122,7 +122,7 @@ class _Sums:
 
 
 def _write_products(left: Array, right: Array, out: Array) -> None:
-    """``left @ right``, in which BLAS is slow of one or two columns."""
+    """Write ``left @ right``; BLAS is slow for one or two columns."""
     if left.shape[1] > _FEW:
         np.matmul(left, right, out=out)
         return

@@ -1,8 +1,8 @@
-r"""How kernel values change with weights of the columns.
+r"""Slopes of kernel values with respect to weights of the columns.
 
-All slopes along :math:`\log s_c` of a weighted sum of values
-:math:`k(s \circ x_i, s \circ z_j)`, at `s = 1`, cost about as much as the values: what distances
-change by are products of few columns, see :meth:`bochner.engine.pairs.forms.Form.slope`.
+Take a weighted sum of values :math:`k(s \circ x_i, s \circ z_j)`. All its slopes with respect to
+:math:`\log s_c`, at `s = 1`, cost about as much as the values: the changes of the distances are
+products of few columns, see :meth:`bochner.engine.pairs.forms.Form.slope`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from bochner.engine.places import is_host
 
 
 class Within:
-    """The kernel of dense rows with themselves, on the host or a device.
+    """Kernel matrix of dense rows with themselves, on the host or a device.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Rows.
     kernel : kernel object
-        A function of one distance.
+        Kernel that is a function of one distance.
     n_threads : int, optional
         As in :func:`bochner.engine.kernel_rows`.
 
@@ -39,19 +39,19 @@ class Within:
 
     def __init__(self, X: Any, kernel: Any, n_threads: int | None = None) -> None:
         self.X, self._form, self.n_threads = X, _form_of_one_distance(kernel), n_threads
-        self._distances: Any = None  # of a device, where they take long
+        self._distances: Any = None  # on a device only, where they take long
 
     def values(self) -> Any:
-        """Of shape (n, n); on the host what is below the diagonal may be anything."""
+        """Return the (n, n) kernel matrix; on the host, only its upper triangle is defined."""
         if is_host(self.X):
             return host_slopes.upper_values(self.X, self._form, self.n_threads)
         self._distances = device.distances_between(self.X, self.X, self._form)
         return device.turned_into_values(self._distances, self._form)
 
     def slopes(self, left: Any, right: Any) -> Any:
-        r"""Those of :math:`\sum_{ij} \langle l_i, r_j \rangle\, k(x_i, x_j)`, of shape (d,).
+        r"""Return the slopes of :math:`\sum_{ij} \langle l_i, r_j \rangle\, k(x_i, x_j)`.
 
-        `left` and `right` are of shape (n, k).
+        The slopes have shape (d,); `left` and `right` have shape (n, k).
         """
         if is_host(self.X):
             return host_slopes.within(self.X, self._form, left, right, self.n_threads)
@@ -64,27 +64,27 @@ class Within:
 def residuals_and_slopes(
     X: Any, Z: Any, kernel: Any, coefficients: Any, targets: Any, n_threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    r"""What a sum of kernels misses, and how that changes with weights of the columns.
+    r"""Return the residuals of a sum of kernels, and their slopes in weights of the columns.
 
     Parameters
     ----------
     X, Z : arrays of shape (n, d) and (m, d)
         Rows and landmarks, dense.
     kernel : kernel object
-        A function of one distance.
+        Kernel that is a function of one distance.
     coefficients, targets : arrays of shape (m, k) and (n, k)
-        `a` and `y`.
+        Coefficients `a` of the landmarks and targets `y` of the rows.
     n_threads : int, optional
         As in :func:`bochner.engine.kernel_rows`.
 
     Returns
     -------
     residuals : array of shape (n, k)
-        ``e = k(X, Z) a - y``.
+        The residuals ``e = k(X, Z) a - y``.
     products : array of shape (m, k)
-        ``k(Z, X) e``.
+        The products ``k(Z, X) e``.
     slopes : array of shape (d,)
-        Of half the sum of the squares of `e`.
+        Slopes of half the sum of squares of `e`.
     """
     form = _form_of_one_distance(kernel)
     if is_host(X):

@@ -1,4 +1,4 @@
-"""Triton kernels for float32 rows on a CUDA device: a product of tiles, used where it is made.
+"""Triton kernels for float32 rows on a CUDA device: tiles of products, used where computed.
 
 The modules of this package import Triton, which comes with PyTorch for CUDA; this one does not.
 """
@@ -9,14 +9,14 @@ from typing import Any
 
 from bochner.engine.places import runs_triton
 
-_FEWEST = 2**22  # multiplications: with fewer, launching kernels takes the time
+_FEWEST = 2**22  # multiplications: with fewer, launching kernels dominates
 
 
 def suit(X: Any, n_columns: int) -> bool:
-    """Whether the kernels compute ``X W`` for so many columns of ``W`` faster than a library."""
+    """Whether these kernels compute ``X W``, with `n_columns` columns, faster than a library."""
     return run(X) and X.shape[0] * X.shape[1] * n_columns >= max(1, _FEWEST)
 
 
 def run(X: Any) -> bool:
-    """Whether the kernels run where `X` is."""
+    """Whether these kernels run where `X` is."""
     return runs_triton(X)

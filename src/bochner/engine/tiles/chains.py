@@ -1,7 +1,7 @@
-"""Chains that climb the Fourier potential: all that happens between two evaluations of it at once.
+"""Chains that climb the Fourier potential: one kernel for all work between two evaluations.
 
-What :func:`bochner.margin.peaks.ascend_potential` does without a temperature, with one program
-per chain. Points are one row per chain here.
+This is :func:`bochner.margin.peaks.ascend_potential` without a temperature, with one program per
+chain. Here points have one row per chain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bochner.engine.tiles.halves import (
 from bochner.engine.tiles.products import parts_over_rows
 from bochner.engine.tiles.waves import potential, slopes, sums_of_tiles
 
-_ENTRIES = 4096  # of the shares of a gradient that it adds up at once
+_ENTRIES = 4096  # entries of the shares of a gradient that are added up at once
 
 
 @triton.jit
@@ -31,7 +31,7 @@ def _evaluated(
     chain, parts, n_parts, potential, units, ahead, band, height, width, n_columns, game,
     BANDED: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """The point of a chain, and the potential and its gradient there, within the band."""
+    """Return the point of a chain, and the potential and its gradient there, within the band."""
     column = tl.arange(0, COLUMNS)
     there = column < n_columns
     total = tl.zeros((COLUMNS,), tl.float64)
@@ -58,7 +58,7 @@ def _write_ahead(
     chain, point, longest, ahead, high, low, units, n_columns, depth,
     LIMITED: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """The next point to evaluate, also in halves; entries beyond the last column are zero."""
+    """Write the next point to evaluate, also in halves; entries beyond the columns are zero."""
     column = tl.arange(0, COLUMNS)
     if LIMITED:
         limit = tl.load(longest).to(tl.float32)
@@ -100,7 +100,7 @@ def _first_step(
     at, there = chain * n_columns + column, column < n_columns
     first = chain // own_chains * own_chains
     usual = tl.load(pace + first)
-    usual = tl.where(usual > 0, usual, 1.0)  # flat: stay there
+    usual = tl.where(usual > 0, usual, 1.0)  # flat: stay in place
     step = first_move * tl.load(norm + first) / usual
     tl.store(steps + chain, step)
     slope = tl.load(gradients + at, mask=there, other=0.0)
@@ -118,7 +118,7 @@ def _step(
     n_parts, height, width, n_columns, depth, own_chains, growth, shrinkage,
     BANDED: tl.constexpr, LIMITED: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    # Nothing is written where it is read: threads may hold the same entry, and none waits.
+    # Inputs are never overwritten: threads may hold the same entry, and do not synchronize.
     chain = tl.program_id(0)
     column = tl.arange(0, COLUMNS)
     at, there = chain * n_columns + column, column < n_columns
@@ -142,22 +142,22 @@ def _step(
 
 
 class Chains:
-    """Chains on rows in halves with coefficients `A`, of shape (n, k); float32.
+    """Chains for rows in halves with coefficients `A` of shape (n, k), in float32.
 
-    The potential is that within the `band`; points beyond the norm `longest` are brought back to
-    it. Both are numbers, tensors without dimensions, or None.
+    They climb the potential within the `band`; points beyond the norm `longest` are brought back
+    to it. Both are numbers, tensors without dimensions, or None.
     """
 
     def __init__(self, x: Halves, A: Any, starts: Any, band: Any, longest: Any) -> None:
         import torch
 
-        self.x, self.A = x, A.T.contiguous().T  # as kernels read it
+        self.x, self.A = x, A.T.contiguous().T  # in the order that kernels read
         self.points = starts.T.clone(memory_format=torch.contiguous_format)
         self.n_chains, self.n_columns = self.points.shape
         self.w = in_halves(self.points)
         self.phases = A.new_empty((self.n_chains, len(x.units)))
         self.signs = torch.ones((A.shape[1],), dtype=torch.float64, device=A.device)
-        self.weights = self.A * x.units[: x.n_rows, None]  # the units of a row go with it
+        self.weights = self.A * x.units[: x.n_rows, None]  # includes the unit of each row
         self.largest = torch.amax(torch.abs(self.weights), dim=0)
         self.band, self.longest = (self._there(value) for value in (band, longest))
         self.limits = {"BANDED": band is not None, "LIMITED": longest is not None}
@@ -175,10 +175,10 @@ class Chains:
     def climb(
         self, n_steps: int, first_move: float, growth: float, shrinkage: float, n_games: int = 1
     ) -> tuple[Any, Any]:
-        """Points after all steps, of shape (d, m), and their potential.
+        """Return the points after all steps, of shape (d, m), and their potential.
 
-        Of several games, as many chains of each, one game after the other, have their own
-        coefficients and their own band.
+        With several games, the chains of one game follow those of another, the same number for
+        each; every game has its own coefficients and its own band.
         """
         import torch
 
@@ -210,12 +210,12 @@ class Chains:
         return now[0].T, now[3]
 
     def _room(self) -> list[Any]:
-        """For points, the next ones, gradients, values and steps."""
+        """Return empty arrays for points, the next points, gradients, values and steps."""
         shapes = [tuple(self.points.shape)] * 3 + [(self.n_chains,)] * 2
         return [self.points.new_empty(shape) for shape in shapes]
 
     def _evaluate(self, n_games: int) -> tuple[Any, Any, Any]:
-        """Shares of the gradients, one row per chain, the potentials, and units of gradients."""
+        """Return shares of the gradients, one row per chain, potentials and gradient units."""
         sums = sums_of_tiles(self.x, self.w, self.A, self.phases)
         v, with_cosine, with_sine, bounds = potential(sums, self.signs, self.largest, n_games)
         both = with_cosine, with_sine, bounds, self.phases

@@ -1,4 +1,4 @@
-"""The shift after which clipped numbers sum to zero, found by bisection in one program per row."""
+"""The shift for which clipped numbers sum to zero, by bisection, with one program per row."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def _shift(z, low, high, corners, out, n, n_corners, n_steps, BLOCK: tl.constexp
 
 
 def shifted(z: Any, low: Any, high: Any, corners: Any) -> Any:
-    """``clip(z - t, low, high)`` with the `t` for which each row sums to zero, in float64; the
-    sorted `corners` are where a sum stops being linear in `t`."""
+    """Return ``clip(z - t, low, high)`` with the `t` for which each row sums to zero.
+
+    Everything is float64; the sorted `corners` are where a sum stops being linear in `t`."""
     import torch
 
     z, low, high, corners = (part.contiguous() for part in (z, low, high, corners))

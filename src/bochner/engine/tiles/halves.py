@@ -1,8 +1,8 @@
-"""Rows of float32 numbers as pairs of float16 numbers, which is what tensor cores multiply.
+"""Rows of float32 numbers as pairs of float16 numbers, which tensor cores can multiply.
 
 With a power of two per row that brings its largest entry to between 2^14 and 2^15, ``x`` becomes
-``high + low``, each rounded to 11 bits: 22 bits are kept of every entry that is not below 2^-17
-of the largest, and 2^-40 of the largest of those that are.
+``high + low``, each rounded to 11 bits. Of every entry of at least 2^-17 times the largest, 22
+bits are kept; smaller entries are kept to 2^-40 times the largest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 TILE = 128  # rows are padded to a multiple of it, with zeros
-_ENTRIES, _WIDEST = 4096, 1024  # of the rows that a program splits, and of a row in one piece
+_ENTRIES, _WIDEST = 4096, 1024  # most entries split by a program, and columns in one piece
 DEPTH = 64  # and columns to a multiple of this
 
 
@@ -42,7 +42,7 @@ class ColumnHalves(NamedTuple):
 
     @classmethod
     def like(cls, rows: Halves, n_columns: int) -> ColumnHalves:
-        """Room for so many columns of the same rows."""
+        """Return empty halves with `n_columns` columns and the same rows."""
         shape = rows.high.shape[0], padded(n_columns, DEPTH)
         high, low = (rows.high.new_empty(shape) for _ in range(2))
         return cls(high, low, rows.units.new_empty((n_columns,)))
@@ -50,7 +50,7 @@ class ColumnHalves(NamedTuple):
 
 @triton.jit
 def units_below(bound):
-    """Powers of two: what brings numbers up to `bound` below 2^15, and what brings them back."""
+    """Return powers of two that scale numbers up to `bound` below 2^15, and back."""
     exponent = (bound.to(tl.int32, bitcast=True) >> 23) & 255
     exponent = tl.minimum(tl.maximum(exponent, 15), 254)
     scale = ((268 - exponent) << 23).to(tl.float32, bitcast=True)
@@ -65,7 +65,7 @@ def halves_of(values):
 
 @triton.jit
 def write_halves(values, row, column, bounds, n_columns, high, low, units, stride):
-    """A tile of values as :class:`ColumnHalves`; those beyond the last column must be zero."""
+    """Write a tile as :class:`ColumnHalves`; values beyond the last column must be zero."""
     there = column < n_columns
     scale, unit = units_below(tl.load(bounds + column, mask=there, other=0.0))
     tl.store(units + column, unit, mask=there)
@@ -124,7 +124,7 @@ def _split(
 
 
 def in_halves(rows: Any, center: Any = None) -> Halves:
-    """A matrix on a CUDA device as halves; of its rows minus a `center` in float64, if given."""
+    """Split a matrix on a CUDA device into halves, first minus a float64 `center`, if given."""
     import torch
 
     n_rows, n_columns = rows.shape

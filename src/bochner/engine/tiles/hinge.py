@@ -1,8 +1,8 @@
-"""Newton steps for squared-hinge problems on few features, in few kernels for all of them.
+"""Newton steps for several squared-hinge problems on few features, in few kernels.
 
-What :class:`bochner.linear.newton.Newton` does without looking, with the line search from grids
-of step lengths. Problems have features of their own and the same signs. Features are one row per
-column here, and of float32; sums over rows are added up in float64.
+This is what :class:`bochner.linear.newton.Newton` does without checks by the host, with a line
+search on grids of step lengths. Problems have their own features and the same signs. Here features
+are float32 with one row per column; sums over rows are accumulated in float64.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import triton.language as tl
 from bochner.engine.inverse import inverse
 from bochner.engine.tiles.halves import launch
 
-_ROWS, _COLUMNS = 128, 32  # of the features that a program reads at once
-_MOST_PROGRAMS = 512  # each adds up what all have found
+_ROWS, _COLUMNS = 128, 32  # rows and columns of the features that a program reads at once
+_MOST_PROGRAMS = 512  # each adds up the results of all
 _TINY = tl.constexpr(1.1754943508222875e-38)
 
 
@@ -26,7 +26,7 @@ def _product(
     SEARCH: tl.constexpr, LONGEST: tl.constexpr, GRID: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """Signs times the features' product with a direction; losses along it on a first grid."""
+    """Write signs times features times a direction, and losses along it on a first grid."""
     problem, grid, first = tl.program_id(1), tl.arange(0, GRID), tl.program_id(0) * span
     features += problem.to(tl.int64) * n_columns * n_rows
     margins += problem * n_rows
@@ -62,7 +62,7 @@ def _slopes(
     t, losses, V, direction, C, n_columns, n_programs,
     GRID: tl.constexpr, SIZE: tl.constexpr, PROGRAMS: tl.constexpr,
 ):  # fmt: skip
-    """Slopes of the objective at the step lengths `t`, and the last before that is negative."""
+    """Return slopes of the objective at step lengths `t`, and the index of the last below 0."""
     grid, column = tl.arange(0, GRID), tl.arange(0, SIZE)
     total = tl.zeros((GRID,), tl.float64)
     for first in range(0, n_programs, PROGRAMS):
@@ -86,7 +86,7 @@ def _narrow(
     LONGEST: tl.constexpr, GRID: tl.constexpr, SIZE: tl.constexpr, PROGRAMS: tl.constexpr,
     ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Losses on a grid between the two step lengths where the slope changes its sign."""
+    """Write losses on a grid between the two step lengths where the slope changes sign."""
     problem, grid, first = tl.program_id(1), tl.arange(0, GRID), tl.program_id(0) * span
     margins += problem * n_rows
     change += problem * n_rows
@@ -120,7 +120,7 @@ def _apply(
     STEP: tl.constexpr, ACTIVE: tl.constexpr, LONGEST: tl.constexpr, GRID: tl.constexpr,
     SIZE: tl.constexpr, PROGRAMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """Take the step; features of the rows inside the margin, ones, and what these rows lack."""
+    """Take the step; write features, ones and shortfalls of the rows inside the margin."""
     problem, first = tl.program_id(1), tl.program_id(0) * span
     features += problem.to(tl.int64) * n_columns * n_rows
     active += problem.to(tl.int64) * (n_columns + 2) * n_rows
@@ -171,7 +171,7 @@ def _apply(
 
 @triton.jit(do_not_specialize=["n_rows", "n_columns"])
 def _system(gram, V, C, H, right, n_rows, n_columns, epsilon, SIZE: tl.constexpr):
-    """The Hessian, with what rounding takes from it, and the gradient with the other sign."""
+    """Write the Hessian, plus an allowance for rounding, and the negative gradient."""
     problem, i, column = tl.program_id(1), tl.program_id(0), tl.arange(0, SIZE)
     gram += problem * (n_columns + 2) * (n_columns + 2)
     H += problem * (n_columns + 1) * (n_columns + 1)
@@ -201,10 +201,10 @@ def newton_steps(
     longest: float,
     epsilon: float,
 ) -> tuple[Any, Any]:
-    """Coefficients, of shape (p, D + 1) in float64 with intercepts last, and margins (p, n).
+    """Return coefficients (p, D + 1) in float64, with intercepts last, and margins (p, n).
 
-    `features` of shape (p, D, n), for `p` problems, and `signs` (n,) are float32 and contiguous;
-    step lengths are tried up to the `longest`, `n_lengths` of them at once.
+    `features` of shape (p, D, n), for `p` problems, and `signs` of shape (n,) are float32 and
+    contiguous. Step lengths up to `longest` are tried, `n_lengths` of them at once.
     """
     import torch
 
@@ -239,7 +239,7 @@ def newton_steps(
             margins, moved, V = moved, margins, ahead
         if step == n_steps:
             break
-        # of one problem: libraries are faster where they are not asked for several
+        # a single problem is not batched: libraries are faster that way
         gram = active @ active.mT if p > 1 else active[0] @ active[0].T
         launch(_system, (D + 1, p), gram, V, C, H, right, n, D, epsilon, SIZE=size)
         solve = inverse(H if p > 1 else H[0])

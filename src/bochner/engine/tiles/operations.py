@@ -1,7 +1,7 @@
 """Sums over rows by the kernels of tiles, for the operations of :mod:`bochner.engine.device`.
 
-`waves` are the rows and frequencies of one such operation: its frequencies in halves, and its rows
-in halves chunk by chunk.
+`waves` holds the rows and frequencies of one such operation: the frequencies in halves, and the
+rows in halves chunk by chunk.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from bochner.engine.tiles.waves import potential, slopes, sums_of_tiles
 
 
 def _chunks(waves: Any, A: Any) -> list[slice]:
-    """Rows in halves, the slopes of their waves, and the sums of a tile."""
+    """Return chunks with room for rows in halves, slopes of their waves, and sums of tiles."""
     N = waves.n_frequencies
     return waves.chunks(waves.n_features + N + 2 * N * A.shape[1] // TILE)
 
 
 def fourier_sums(waves: Any, A: Any) -> Any:
-    """Real parts above imaginary parts, in float64: shape ``(2 N, k)``."""
+    """Return real parts above imaginary parts, in float64: shape ``(2 N, k)``."""
     total = waves.xp.sum(_parts(waves, A), axis=0, dtype=waves.wide)
     return waves.xp.reshape(waves.xp.permute_dims(total, (0, 2, 1)), (-1, A.shape[1]))
 
 
 def _parts(waves: Any, A: Any, kept: Any = None) -> Any:
-    """Sums of shape (parts, 2, k, N): those of every tile, or of all rows where they are many."""
+    """Return sums of shape (parts, 2, k, N): of every tile, or of all rows if in many chunks."""
     chunks, total = _chunks(waves, A), cast(Any, 0.0)
     for rows in chunks:
         parts = sums_of_tiles(waves.halves(rows), waves.frequencies, A[rows, :], kept)
@@ -37,14 +37,14 @@ def _parts(waves: Any, A: Any, kept: Any = None) -> Any:
 
 
 def _room_for_phases(waves: Any) -> Any:
-    """Where they and all else fit into half of the budget; otherwise they are computed twice."""
+    """Return an array for phases if all fits half the budget; else None: compute them twice."""
     shape = waves.n_frequencies, padded(waves.n_rows, TILE)
     held = (waves.n_features + 3 * waves.n_frequencies) * shape[1] * waves.itemsize
     return waves.empty(shape) if 2 * held <= waves.budget else None
 
 
 def potential_and_gradient(waves: Any, A: Any, signs: Any, sums: Any) -> tuple[Any, Any]:
-    """As in :mod:`bochner.engine.operations`; `sums` are None or those of all rows."""
+    """Like the function of :mod:`bochner.engine.operations`; `sums` are over all rows or None."""
     xp, gradient, kept = waves.xp, 0.0, None
     if sums is None:
         kept = _room_for_phases(waves)
@@ -54,7 +54,7 @@ def potential_and_gradient(waves: Any, A: Any, signs: Any, sums: Any) -> tuple[A
     v, with_cosine, with_sine, sizes = potential(parts, signs)
     for chunk in _chunks(waves, A):
         x = waves.halves(chunk)
-        weights = A[chunk, :] * x.units[: x.n_rows, None]  # the units of a row go with it
+        weights = A[chunk, :] * x.units[: x.n_rows, None]  # includes the unit of each row
         bounds = xp.linalg.vector_norm(weights, axis=0, ord=xp.inf) @ sizes
         slope = slopes(x, waves.frequencies, weights, with_cosine, with_sine, bounds, kept)
         part = product_over_rows(x, slope, waves.n_features)
@@ -63,7 +63,7 @@ def potential_and_gradient(waves: Any, A: Any, signs: Any, sums: Any) -> tuple[A
 
 
 def square_of_phases(waves: Any, A: Any) -> Any:
-    """The square of what no phase exceeds, by Cauchy and Schwarz."""
+    """Return the square of a bound on the phases, by Cauchy and Schwarz."""
     xp = waves.xp
     rows = [xp.max(waves.halves(chunk).squares) for chunk in _chunks(waves, A)]
     longest = rows[0] if len(rows) == 1 else xp.max(xp.stack(rows))
@@ -71,7 +71,7 @@ def square_of_phases(waves: Any, A: Any) -> Any:
 
 
 def outer_product_of_gradients(waves: Any, real: Any, imaginary: Any, diagonal: bool) -> Any:
-    """``sum_i sum_k g g^T``, or its diagonal, with ``g`` the gradient of function k at row i."""
+    """Return ``sum_i sum_k g g^T`` or its diagonal, ``g`` the gradient of function k at row i."""
     xp, d, total = waves.xp, waves.n_features, 0.0
     axes, lengths = in_halves(waves.W), xp.abs(waves.W)
     for chunk in waves.chunks(3 * d + waves.n_frequencies):
@@ -80,7 +80,7 @@ def outer_product_of_gradients(waves: Any, real: Any, imaginary: Any, diagonal: 
         for k in range(real.shape[1]):
             c, s = imaginary[:, k : k + 1], real[:, k : k + 1]
             sizes = xp.abs(c) + xp.abs(s)
-            same = xp.max(sizes) + 0 * sizes[:, 0]  # a unit for all frequencies
+            same = xp.max(sizes) + 0 * sizes[:, 0]  # one unit for all frequencies
             slope = slopes(x, waves.frequencies, once, c.T, s.T, same)
             units = slope.units[:1] + 0 * x.units
             rows = Halves(slope.high, slope.low, units, x.squares, x.n_rows)

@@ -1,7 +1,8 @@
-"""Kernel values of a tile of squared distances, used where they are made.
+"""Kernel values of a tile of squared distances, used where they are computed.
 
-As in :mod:`bochner.engine.pairs.device`. What has lost its digits is marked by a value of -1, and
-a second kernel goes over the tiles that have such marks: the host does not wait.
+The method is that of :mod:`bochner.engine.pairs.device`. Entries that have lost their digits are
+marked by a value of -1, and a second kernel mends the tiles with such marks: the host does not
+wait.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _values(
     values = _profile(tl.maximum(squares, 0.0), a, b, c, e, ROOT)
     inside = (row < n_rows)[:, None] & (column < n_points)[None, :]
     values = tl.where(inside, values, 0.0)
-    values = tl.where(squares < near * both, -1.0, values)  # what is lost; padding is not
+    values = tl.where(squares < near * both, -1.0, values)  # lost entries; padding is not lost
     tl.store(lost + tl.program_id(0), tl.min(tl.min(values, axis=1), axis=0))
     if SPLIT:
         write_halves(values, row, column, bounds, n_points, out, low, units, out_stride)
@@ -69,7 +70,7 @@ def _mend(
     n_rows, n_points, depth, out_stride, ROOT: tl.constexpr, SPLIT: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """What is lost in a quarter of a tile, from the differences."""
+    """Recompute the lost entries of a quarter of a tile from the differences."""
     if tl.load(lost + tl.program_id(0)) < 0:
         i, j = tile_at(tl.program_id(0), n_rows, n_points, ROWS, COLUMNS)
         row = i + tl.program_id(1) * (ROWS // 4) + tl.arange(0, ROWS // 4)
@@ -110,13 +111,13 @@ def _launch(
 
 
 def write_values(x: Halves, z: Halves, form: Form, near: float, out: Any) -> None:
-    """``out[i, j] = k(x_i, z_j)`` for a radial kernel."""
+    """Write ``out[i, j] = k(x_i, z_j)`` for a radial kernel."""
     _launch(x, z, form, near, (out, out, out, out), split=False)
 
 
 def split_values(x: Halves, z: Halves, form: Form, near: float) -> Halves:
-    """The kernel values in halves."""
+    """Return the kernel values in halves."""
     result = ColumnHalves.like(x, z.n_rows)
     _launch(x, z, form, near, (*result, x.units.new_ones((z.n_rows,))), split=True)
-    units = result.units[:1] + 0 * x.units  # one for all columns is one for all rows
+    units = result.units[:1] + 0 * x.units  # one unit for all columns, thus for all rows
     return Halves(result.high, result.low, units, x.squares, x.n_rows)

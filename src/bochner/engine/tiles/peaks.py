@@ -1,6 +1,7 @@
 """The best of many points that are apart, and the best of the others, without the host.
 
-What :func:`bochner.margin.peaks.distinct_peaks` chooses, one after the other, in one program.
+One program makes the choice of :func:`bochner.margin.peaks.distinct_peaks`, one peak after the
+other.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import triton.language as tl
 
 from bochner.engine.tiles.halves import launch
 
-_ENTRIES = 2**14  # of the points that a program compares at once
-_WIDEST = 1024  # columns that it copies at once
+_ENTRIES = 2**14  # entries of the points that a program compares at once
+_WIDEST = 1024  # most columns that a program copies at once
 
 
 @triton.jit
@@ -94,9 +95,10 @@ def _gather(
 def peaks_and_rest(
     points: Any, values: Any, n_peaks: int, apart: float, n_left: int, n_games: int = 1
 ) -> tuple[Any, Any]:
-    """Of points of shape (d, m), in float32: `n_peaks` that are apart, and the best others.
+    """Choose `n_peaks` points that are apart, and the best others, from points (d, m) in float32.
 
-    For each game, whose points come one game after the other; the results are stacked.
+    This is done for each game; the points of games follow each other, and the results are
+    stacked.
     """
     import torch
 

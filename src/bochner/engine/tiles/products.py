@@ -1,8 +1,8 @@
-"""The product of two tiles of rows in halves, and the products that need no more.
+"""Products of two tiles of rows in halves, and the matrix products made of them alone.
 
-Three products of halves make one of float32: the fourth, of the two low ones, would not be seen.
-Tensor cores round towards zero whenever they add, so that a long sum drifts: here no sum is longer
-than a step of the loop, and steps are added with rounding to nearest.
+Three products of halves make one of float32; the fourth, of the two low halves, is below its
+rounding. Tensor cores round towards zero whenever they add, so that a long sum drifts. Here no sum
+is longer than a step of the loop, and steps are added with rounding to nearest.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from bochner.engine.tiles.halves import (
     write_halves,
 )
 
-# Of seven shapes of tiles tried on an H200 the fastest for 784 columns; for 100 columns features
+# The fastest of seven tile shapes on an H200 for 784 columns; for 100 columns, features
 # are as fast with it as with any, and sums of tiles of 64 rows would take a tenth less.
 _SHAPE = {"ROWS": TILE, "COLUMNS": TILE, "num_warps": 8, "num_stages": 3}
 _DEEP = 200_000  # bytes of shared memory that steps of 64 columns need; steps of 32 need half
-_COLUMNS = 256  # of a row that a program adds up
-_PROGRAMS = 264  # that fill a large device, two on each of its processors
+_COLUMNS = 256  # columns of a row that a program adds up
+_PROGRAMS = 264  # programs that fill a large device, two on each of its processors
 
 
 @triton.jit
@@ -91,7 +91,7 @@ def _product(
 
 
 def write_product(a: Halves, b: Halves, out: Any) -> None:
-    """``out = A B^T`` in float32, for an `out` whose rows are contiguous."""
+    """Write ``out = A B^T`` in float32, for an `out` with contiguous rows."""
     launch_tiles(
         _product, tiles_of(a.n_rows, b.n_rows),
         a.high, a.low, a.units, b.high, b.low, b.units, out, out, out, out,
@@ -100,7 +100,7 @@ def write_product(a: Halves, b: Halves, out: Any) -> None:
 
 
 def split_product(a: Halves, b: Halves, bounds: Any) -> ColumnHalves:
-    """``A B^T`` in halves, for entries that are at most the bound of their column."""
+    """Return ``A B^T`` in halves, for entries not larger than the bound of their column."""
     result = ColumnHalves.like(a, b.n_rows)
     launch_tiles(
         _product, tiles_of(a.n_rows, b.n_rows),
@@ -155,7 +155,7 @@ def _add_up(
 
 
 def parts_over_rows(a: Halves | ColumnHalves, b: Halves | ColumnHalves) -> Any:
-    """Shares of ``A^T B`` in float32, whose sum is without the units; padded as the halves are."""
+    """Return float32 shares that sum to ``A^T B`` without units, padded as the halves are."""
     import torch
 
     (n_rows, a_depth), b_depth = a.high.shape, b.high.shape[1]
@@ -173,9 +173,9 @@ def parts_over_rows(a: Halves | ColumnHalves, b: Halves | ColumnHalves) -> Any:
 def product_over_rows(
     a: Halves | ColumnHalves, b: ColumnHalves, n_columns: int | None = None
 ) -> Any:
-    """``A^T B`` of the halves of the same rows, in float64.
+    """Return ``A^T B`` of halves of the same rows, in float64.
 
-    With `n_columns`, of ``A`` without the units of its rows, which are for ``B`` to have.
+    With `n_columns`, ``A`` is taken without the units of its rows, which ``B`` must include.
     """
     import torch
 
@@ -194,7 +194,7 @@ def product_over_rows(
 def launch_tiles(
     kernel: Any, programs: tuple[int, ...], *arguments: Any, **constants: Any
 ) -> None:
-    """Start a kernel of tiles, in the shape for the device."""
+    """Launch a kernel of tiles, with the tile shape for the device."""
     depth = _depth(arguments[0].device)
     launch(kernel, programs, *arguments, DEPTH=depth, **_SHAPE, **constants)
 

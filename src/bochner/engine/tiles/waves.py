@@ -1,7 +1,8 @@
-"""Cosines and sines of a tile of phases, used where they are made.
+"""Cosines and sines of a tile of phases, used where they are computed.
 
 The phases of float32 rows are reduced to a quarter turn as in :mod:`bochner.engine.compiled`, with
-the same polynomials. A fused multiply-add is exact before it rounds: pi / 2 in two parts will do.
+the same polynomials. A fused multiply-add is exact before it rounds, so that two parts of pi / 2
+are enough.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _features(
 
 
 def write_features(x: Halves, w: Halves, scale: Any, offset: Any, out: Any) -> None:
-    """``out = scale * [cos | sin]`` of the phases, or ``scale * cos`` with an offset."""
+    """Write ``out = scale * [cos | sin]`` of the phases, or ``scale * cos`` with an offset."""
     launch_tiles(
         _features, tiles_of(x.n_rows, w.n_rows),
         x.high, x.low, x.units, w.high, w.low, w.units,
@@ -93,8 +94,10 @@ def _sums(
 
 
 def sums_of_tiles(x: Halves, w: Halves, A: Any, kept: Any = None) -> Any:
-    """Sums of cosines and of sines with the columns of `A`, for each tile of rows: float32 of
-    shape (tiles, 2, k, N). The phases, of shape (N, padded rows), may be kept."""
+    """Return sums of cosines and of sines with the columns of `A`, for each tile of rows.
+
+    They are float32 of shape (tiles, 2, k, N). The phases, of shape (N, padded rows), may be
+    kept."""
     n_sums = A.shape[1]
     parts = A.new_empty((-(-x.n_rows // TILE), 2, n_sums, w.n_rows))
     launch_tiles(
@@ -147,10 +150,12 @@ def _potential(
 def potential(
     parts: Any, signs: Any, largest: Any = None, n_groups: int = 1
 ) -> tuple[Any, Any, Any, Any]:
-    """From sums of shape (tiles, 2, k, N) and signs in float64: the potential, what its gradient
-    takes with cosines and with sines, of shape (k, N), and the sizes of both together; or what
-    the slopes are at most, of shape (N,), for coefficients that are at most the `largest`. The
-    frequencies of a group, as many as of each other, have the sums of that group."""
+    """Return the potential and the coefficients of its gradient, from sums and float64 signs.
+
+    The sums have shape (tiles, 2, k, N). The coefficients, with cosines and with sines, have shape
+    (k, N) and are followed by the sums of their sizes; or, if `largest` bounds the sizes of the
+    coefficients `A`, by bounds on the slopes, of shape (N,). The frequencies fall into groups of
+    equal size, and each group has its own sums."""
     import torch
 
     n_parts, _, n_sums, N = parts.shape
@@ -201,7 +206,10 @@ def slopes(
     bounds: Any,
     kept: Any = None,
 ) -> ColumnHalves:
-    """``sum_k A[i, k] (with_cosine[k, m] cos - with_sine[k, m] sin)``, at most ``bounds[m]``."""
+    """Return ``sum_k A[i, k] (with_cosine[k, m] cos - with_sine[k, m] sin)`` in halves.
+
+    Its size is at most ``bounds[m]``.
+    """
     result = ColumnHalves.like(x, w.n_rows)
     launch_tiles(
         _slopes, tiles_of(x.n_rows, w.n_rows),

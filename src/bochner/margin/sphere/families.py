@@ -1,4 +1,4 @@
-"""The kernel player on the sphere: families of functions, and the best of a family."""
+"""The kernel player on the sphere: families of functions, and the search for the best one."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _CHAINS = 16
 _STEPS = 12
 _SEARCH_ROWS = 4000
 _NEAR = 0.9  # |cosine| above which a direction chosen before is compared with a new one
-_AS_GOOD = 0.01  # the share of the potential that may be lost by keeping to it
+_AS_GOOD = 0.01  # share of the potential that may be lost by choosing the old one again
 
 
 class HarmonicFamily:
     """All harmonics of a list, scaled to mean square one over the sphere.
 
-    Their values on the rows are kept where they fit into the memory budget, and computed anew
+    Their values on the rows are kept if they fit into the memory budget, and are computed anew
     in every round otherwise.
 
     Examples
@@ -68,7 +68,7 @@ class HarmonicFamily:
         return self.scale * harmonics_at(self.X[rows, :], orders, **self.options)
 
     def sums(self, A: Float) -> Float:
-        """Each function's sums with the columns of `A`, shape (count, k)."""
+        """Return the sums of each function with the columns of `A`, of shape (count, k)."""
         total = np.zeros((len(self.orders), A.shape[1]))
         for rows in self.blocks:
             values = self._values(rows, self.orders) if self.kept is None else self.kept
@@ -76,14 +76,14 @@ class HarmonicFamily:
         return total
 
     def propose(self, coefficients: Float, n_wanted: int = 1) -> Proposal:
-        """The function of largest potential: exact; of equals, the first."""
+        """Return the function of largest potential, exactly; the first one if there are ties."""
         potentials = (self.sums(coefficients) ** 2).sum(axis=1)
         index = int(np.argmax(potentials >= (1 - _TIE) * potentials.max()))
         column = self.values(np.array([index]))
         return _proposal(index, column, potentials[index], coefficients)
 
     def values(self, chosen: NDArray[np.int64], rows: Any = None) -> Float:
-        """Some functions of the family on the rows, or on others, on the host."""
+        """Return values of some functions on the rows of the game, or others, on the host."""
         if rows is not None:
             values = self.scale * harmonics_at(rows, self.orders[chosen], **self.options)
             return to_numpy(values).astype(np.float64)
@@ -95,7 +95,7 @@ class HarmonicFamily:
         return np.concatenate(parts).astype(np.float64)
 
     def describe(self, chosen: NDArray[np.int64]) -> dict[str, Any]:
-        """What describes some functions of the family: attributes of the estimator."""
+        """Return the attributes of the estimator that describe some functions of the family."""
         return {
             "orders_": self.orders[chosen],
             "degrees_": np.abs(self.orders[chosen, 0]),
@@ -106,9 +106,9 @@ class HarmonicFamily:
 class ZonalFamily:
     """Zonal functions of degree 1 to `max_degree` in all directions, of unit root mean square.
 
-    Directions are found by a few geodesic chains, so that the best one is the best one found.
-    Functions are listed as they are chosen. One close to the best, chosen before and nearly as
-    good, is chosen again.
+    Directions are found by a few geodesic chains, so that the best one is only the best one found.
+    Functions are listed in the order in which they are chosen. A function chosen before that is
+    close to the best and nearly as good is chosen again.
     """
 
     def __init__(self, X: Any, max_degree: int, random_state: RandomState, **options: Any) -> None:
@@ -116,11 +116,11 @@ class ZonalFamily:
         self.options = options
         self.directions: Float = np.empty((X.shape[1], 0))
         self.degrees: NDArray[np.int64] = np.empty(0, np.int64)
-        self.scales: Float = np.empty(0)  # what gives each a unit root mean square
+        self.scales: Float = np.empty(0)  # factors that give each a unit root mean square
         self._warm: tuple[Float, NDArray[np.int64]] = self.directions, self.degrees
 
     def propose(self, coefficients: Float, n_wanted: int = 1) -> Proposal:
-        """The best function that the chains found; its potential is a lower estimate."""
+        """Return the best function that the chains found; its potential is a lower estimate."""
         direction, degree = self._search(coefficients)
         near = np.flatnonzero(
             (self.degrees == degree) & (np.abs(direction @ self.directions) > _NEAR)
@@ -142,14 +142,14 @@ class ZonalFamily:
         return _proposal(index, columns[:, best : best + 1], potentials[best], coefficients)
 
     def values(self, chosen: NDArray[np.int64], rows: Any = None) -> Float:
-        """Some functions of the family on the rows, or on others, on the host."""
+        """Return values of some functions on the rows of the game, or others, on the host."""
         directions, degrees = self.directions[:, chosen], self.degrees[chosen]
         rows = self.X if rows is None else rows
         values = zonal_functions(rows, directions, degrees, **self.options)
         return to_numpy(values).astype(np.float64) * self.scales[chosen]
 
     def describe(self, chosen: NDArray[np.int64]) -> dict[str, Any]:
-        """What describes some functions of the family: attributes of the estimator."""
+        """Return the attributes of the estimator that describe some functions of the family."""
         return {
             "directions_": self.directions[:, chosen],
             "degrees_": self.degrees[chosen],
@@ -185,7 +185,7 @@ class ZonalFamily:
 def degree_to_search(
     d: int, max_degree: int | Literal["auto"], budget: int, *, harmonics: bool
 ) -> int:
-    """The largest degree of the functions; a ValueError where there would be too many or none."""
+    """Return the largest degree; raise a ValueError for too many functions or none."""
     if not harmonics:
         return _ZONAL_DEGREE if max_degree == "auto" else int(max_degree)
     if max_degree == "auto":

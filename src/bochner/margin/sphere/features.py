@@ -50,92 +50,97 @@ _NOTHING = 1e-20  # a potential below this share of (sum |A|)^2 is rounding
 
 
 class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
-    r"""Functions on the unit sphere that make the margin of a support vector machine large.
+    r"""Functions on the unit sphere, learned for a large margin of a support vector machine.
 
-    A kernel player picks, round by round, the function :math:`\phi` of largest potential
+    In each round a kernel player picks the function :math:`\phi` of largest potential
     :math:`v(\phi) = (\sum_i \alpha_i y_i \phi(x_i))^2`; a data player answers by moving the dual
     weights :math:`\alpha` in :math:`K = \{0 \le \alpha_i \le C, \; y \cdot \alpha = 0\}`. The
-    share of rounds that picked a function is its weight in the learned kernel (Not-So-Random
-    Features, Algorithm 2 with spherical harmonics). The functions are all spherical harmonics up
-    to a degree, or, where these are too many, zonal functions
-    :math:`P_l(\langle \zeta, x \rangle)` with directions found by geodesic ascent.
+    share of rounds in which a function was picked is its weight in the learned kernel
+    (Not-So-Random Features, Algorithm 2 with spherical harmonics). The functions are all
+    spherical harmonics up to a degree or, where there are too many of them, zonal functions
+    :math:`P_l(\langle \zeta, x \rangle)` whose directions are found by geodesic ascent.
 
     Parameters
     ----------
     n_components : int, default=100
-        The most rounds, each of which picks one function, and the largest possible number of
-        output columns, not the number itself: a function that is picked again becomes heavier
-        instead of a second column. ``len(get_feature_names_out())`` is the number.
+        Largest number of rounds, each of which picks one function. It is an upper limit of the
+        number of output columns, not the number itself: a function that is picked again becomes
+        heavier instead of adding a column. ``len(get_feature_names_out())`` is the number.
     functions : {"auto", "harmonics", "zonal"}, default="auto"
-        ``"auto"`` lists harmonics in up to 10 dimensions and takes zonal functions above.
+        Kind of functions. ``"auto"`` lists all harmonics in up to 10 dimensions and uses zonal
+        functions above.
     max_degree : int or "auto", default="auto"
-        Largest degree. ``"auto"`` is, for harmonics, the largest of which all harmonics are
-        within `budget` (31 in three dimensions), for zonal functions 4.
+        Largest degree. For harmonics ``"auto"`` is the largest degree up to which there are at
+        most `budget` of them (31 in three dimensions); for zonal functions it is 4.
     budget : int, default=1024
-        Number of harmonics among which ``max_degree="auto"`` may choose.
+        Largest number of harmonics that ``max_degree="auto"`` may include.
     dual_update : {"gradient", "corrective"}, default="gradient"
-        How the data player moves: one step of projected gradient ascent, or towards the dual
-        weights of a linear squared-hinge model on the features so far. The latter needs fewer
-        rounds, and fits noise more easily in few dimensions.
+        Move of the data player: one step of projected gradient ascent (``"gradient"``), or towards
+        the dual weights of a linear squared-hinge model on the features so far
+        (``"corrective"``). The latter needs fewer rounds, but fits noise more easily in few
+        dimensions.
     step : float, default=0.5
-        Size of the move, up to 1. Gradient: 1 would remove the correlation of the dual weights
-        with the function just picked, but for the limits of `K`. Corrective: the share of the
-        way; 1 replaces the weights.
+        Size of the move, up to 1. With ``"gradient"``, 1 would remove the correlation of the dual
+        weights with the function just picked, but for the limits of `K`. With ``"corrective"``
+        it is the fraction of the way; 1 replaces the weights.
     C : float, default=1.0
-        Upper limit of the dual weights, the parameter of the model whose margin is meant. For
-        ``"corrective"``, the `C` of the squared-hinge model (of the ridge fit in regression).
+        Upper limit of the dual weights: the parameter `C` of the support vector machine whose
+        margin is optimised. For ``"corrective"``, the `C` of the squared-hinge model (of the ridge
+        fit in regression).
     normalize : bool, default=True
-        Divide rows by their norms. False: rows that are not of unit norm are an error. A zero
-        row has no direction: its features are all zero, and `fit` leaves it out.
+        Whether to divide rows by their norms. If False, rows that are not of unit norm raise an
+        error. A zero row has no direction: its features are all zero, and `fit` leaves it out.
     target : {"auto", "classification", "regression"}, default="auto"
-        What `y` is. More than two classes: one column of dual weights per class against the rest,
-        and the sum of their potentials. Regression: the residual of `y` (centred, divided by
-        its largest absolute value) takes the place of :math:`\alpha y`.
+        Type of the target `y`; ``"auto"`` infers it from `y`. With more than two classes there is
+        one column of dual weights per class against the rest, and their potentials are summed.
+        For regression, the residual of `y` (centred, divided by its largest absolute value)
+        takes the place of :math:`\alpha y`.
     stop : "auto", int or None, default="auto"
-        ``"auto"``: a part of the rows (a fifth, or 500, or a tenth, up to 2000) takes no part in
-        the game, and decides when it ends and how many of its rounds are kept. With fewer than 80
-        rows none is held out. A number of rounds, or None, which is `n_components`: the game of
-        the paper, on all rows.
+        When the game stops. With ``"auto"``, some rows (a fifth, or 500, or a tenth, up to 2000)
+        are held out of the game, and decide when it ends and how many of its rounds are kept.
+        With fewer than 80 rows none are held out. An int is the number of rounds; None plays
+        `n_components` rounds, as in the game of the paper, on all rows.
     n_jobs, memory_budget : see :class:`FourierFeatures`
-        The values of all harmonics on all rows are kept during `fit` where they fit into
-        `memory_budget` (None: one gigabyte), and computed anew in every round otherwise.
+        The values of all harmonics on all rows are kept during `fit` if they fit into
+        `memory_budget` (None means one gigabyte), and are computed anew in every round otherwise.
     random_state : int, RandomState instance or None, default=None
-        Where zonal searches start. With harmonics there is nothing random.
+        Controls where zonal searches start. With harmonics nothing is random.
     verbose : bool, default=False
-        Print the potential every ten rounds.
+        Whether to print the potential every ten rounds.
 
     Attributes
     ----------
     orders_ : integer ndarray of shape (n_functions, n_features_in_ - 1)
         Multi-indices of the harmonics, see
         :func:`~bochner.margin.sphere.harmonics.harmonic_orders`,
-        in the order of their first picks. (Harmonics only.)
+        in the order of their first picks. Harmonics only.
     directions_ : ndarray of shape (n_features_in_, n_functions)
-        Unit vectors, one per column. (Zonal only.)
+        Directions of the zonal functions, unit vectors, one per column. Zonal functions only.
     degrees_ : integer ndarray of shape (n_functions,)
         Degree of each function.
     weights_ : ndarray of shape (n_functions,)
-        Share of the rounds kept that picked it; they sum to one.
+        Weight of each function, its share of the rounds kept; the weights sum to one.
     n_kept_ : int
-        Rounds that the map is made of: all that were played, or the first of them.
+        Number of rounds that the map is made of: all rounds played, or the first of them.
     history_ : dict of ndarrays of shape (n_iter_,)
-        ``"potential"`` of each round's function, for the weights before the move. For classes
-        also ``"dual_sum"``, the sum of the dual weights, and ``"value"``, what those weights (or
-        a share `s` of them, where that is better) are worth against the kernel player's best
-        reply: the largest ``s * dual_sum - s**2 * potential / 2`` (for ``"corrective"`` the
-        largest of any `s`, less the sum of the squares of the weights over ``4 * C``, as in the
-        dual of the squared hinge). For regression ``"squared_residual"``.
+        Record of the game, computed before the move of each round. ``"potential"`` is that of the
+        function picked. For classes there are also ``"dual_sum"``, the sum of the dual weights,
+        and ``"value"``, what those weights (or a share `s` of them, where that is better) are
+        worth against the kernel player's best reply: the largest
+        ``s * dual_sum - s**2 * potential / 2`` (for ``"corrective"`` the largest of any `s`, minus
+        the sum of the squares of the weights over ``4 * C``, as in the dual of the squared
+        hinge). For regression there is ``"squared_residual"``.
     duality_gap_ : float or None
         Estimate of how far the learned kernel is from the equilibrium: an upper limit of the
-        hinge-loss SVM's optimum with it, less the largest ``"value"``. Its scale is `C` times
+        hinge-loss SVM's optimum with it, minus the largest ``"value"``. Its scale is `C` times
         the number of rows. With harmonics up to a degree the kernel player's reply is exact and
         the gap an upper limit; with zonal functions it depends on how good the search was. None
         for regression, for ``"corrective"``, and after an interruption.
     max_degree_ : int
         Largest degree searched.
     n_iter_ : int
-        Rounds played; fewer than `n_components` when nothing is left to pick, when held-out rows
-        gain no more, or when `fit` was interrupted.
+        Number of rounds played. It is less than `n_components` if nothing is left to pick, if the
+        held-out loss no longer improves, or if `fit` was interrupted.
     classes_ : ndarray or None
         The classes, None for regression.
 
@@ -145,24 +150,25 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
 
     Notes
     -----
-    A harmonic is scaled to mean square one over the sphere (the root of the area times the
-    orthonormal one), a zonal function to mean square one on the training rows; then both by the
-    root of the weight.
+    A harmonic is scaled to mean square one over the sphere (the orthonormal one times the square
+    root of the area), a zonal function to mean square one on the training rows; both are then
+    multiplied by the square root of their weight.
 
     The learned kernel is positive, but not rotation-invariant: the harmonics of one degree get
     different weights, so that :math:`k(x, x)` is not constant. (Theorem 2.2 of the paper says
     otherwise.)
 
-    The search for a zonal function looks at 4000 rows, drawn anew in every round, where there are
-    more. One close by that was picked before, and has 99 % of the new one's potential on all
-    rows, is picked again instead.
+    The search for a zonal function looks at 4000 rows, drawn anew in every round, if there are
+    more. If a nearby function was picked before, and has 99 % of the new one's potential on all
+    rows, it is picked again instead.
 
     Ctrl-C during `fit` ends the game early: the functions picked so far are kept, with a warning.
-    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified of every
-    round, and may end the game.
+    Callbacks of scikit-learn, such as :class:`sklearn.callback.ProgressBar`, are notified after
+    every round, and may end the game.
 
     `fit` on a dask array brings its rows to the host, at most 100000 of them and as many as fit in
-    `memory_budget` (None: one gigabyte), a random sample if there are more. `transform` is lazy.
+    `memory_budget` (None means one gigabyte), a random sample if there are more. `transform` is
+    lazy.
 
     References
     ----------
@@ -243,17 +249,18 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Play the game.
+        """Learn the functions by playing the game.
 
         Parameters
         ----------
         X : array-like, sparse matrix, device array or dask array of shape (n, n_features)
-            Rows.
+            Training rows.
         y : array-like of shape (n,) or (n, k)
             Classes or numbers; several columns of numbers are learned from together.
         sample_weight : array-like of shape (n,), optional
-            How often each row counts, see :mod:`bochner.weights`: a weight of 2 is the row twice,
-            0 is no row; part of a whole number is the chance of one more.
+            How many times each row counts, see :mod:`bochner.weights`: a weight of 2 repeats the
+            row, a weight of 0 leaves it out, and the fractional part of a weight is the
+            probability of one more copy.
 
         Returns
         -------
@@ -313,7 +320,7 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         return self.functions == "harmonics"
 
     def _split(self, y: NDArray[Any], target: Target) -> tuple[Rows, Rows]:
-        """Rows that the game is played with, of all classes, and rows that it is judged by."""
+        """Split the rows into those the game is played on, of all classes, and held-out ones."""
         n = len(y)
         used, held = split_rows(n, RandomState(_SPLIT_SEED))
         known = target.classes is None or len(np.unique(y[used])) == len(target.classes)
@@ -397,7 +404,7 @@ class MarginHarmonicFeatures(CallbackSupportMixin, SupervisedFeatureMap):
         return unit_rows(X, dtype, normalize=self._normalize, first=first)
 
     def _map(self, X: Any, n_threads: int | None) -> Any:
-        """The functions on rows that are not lazy."""
+        """Return the values of the functions on rows that are not lazy."""
         own, n = result_dtype(X), X.shape[0]
         scale = np.sqrt(self.weights_) * self._scales
         options: dict[str, Any] = {"n_threads": n_threads, "memory_budget": self.memory_budget}

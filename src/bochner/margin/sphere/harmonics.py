@@ -60,7 +60,7 @@ def n_harmonics(d: int, degree: int) -> int:
 
 
 def largest_degree(d: int, budget: int) -> int:
-    """The largest degree such that all harmonics up to it are at most `budget` many.
+    """Return the largest degree up to which there are at most `budget` harmonics.
 
     Examples
     --------
@@ -75,13 +75,13 @@ def largest_degree(d: int, budget: int) -> int:
 
 
 def harmonic_orders(d: int, max_degree: int) -> Integers:
-    r"""The multi-indices :math:`(l_{d-1}, \dots, l_2, l_1)` of all harmonics up to a degree.
+    r"""Multi-indices :math:`(l_{d-1}, \dots, l_2, l_1)` of all harmonics up to a degree.
 
-    They satisfy :math:`l_{d-1} \ge \dots \ge l_2 \ge |l_1|`. The first is the degree (for
-    ``d = 2`` its absolute value is); the last is signed: positive for the real part (cosine),
-    negative for the imaginary part (sine) of :math:`(x_1 + i x_2)^{|l_1|}`. They are sorted by
-    degree, then by :math:`l_{d-2}`, and so on to :math:`|l_1|`; of two that differ in sign only,
-    the positive one comes first. So those up to a smaller degree come first.
+    They satisfy :math:`l_{d-1} \ge \dots \ge l_2 \ge |l_1|`. The first index is the degree (for
+    ``d = 2``, its absolute value is); the last is signed: positive for the real part (cosine),
+    negative for the imaginary part (sine) of :math:`(x_1 + i x_2)^{|l_1|}`. The multi-indices are
+    sorted by degree, then by :math:`l_{d-2}`, and so on to :math:`|l_1|`; of two that differ only
+    in sign, the positive one comes first. So those up to a smaller degree come first.
 
     Examples
     --------
@@ -102,17 +102,17 @@ def harmonic_orders(d: int, max_degree: int) -> Integers:
 def harmonics_at(
     X: Any, orders: Any, *, n_threads: int | None = None, memory_budget: int | None = None
 ) -> Any:
-    """Chosen harmonics, orthonormal with respect to the surface measure of the sphere.
+    """Evaluate chosen harmonics, orthonormal in the surface measure of the sphere.
 
     Factors that several of them share are computed once. The arithmetic is in float64 where the
-    device has it, because the recursion over hundreds of degrees needs the range and loses a few
-    digits; the result is rounded to the dtype of `X`.
+    device supports it, because the recursion over hundreds of degrees needs the range and loses a
+    few digits; the result is rounded to the dtype of `X`.
 
-    `X` are rows of unit norm (not checked), dense, CSR or on a device; on other rows the
-    functions are the homogeneous harmonic polynomials that continue the harmonics. `orders` are
+    `X` holds rows of unit norm (not checked), dense, CSR or on a device; on other rows the
+    functions are the homogeneous harmonic polynomials that extend the harmonics. `orders` holds
     multi-indices as in :func:`harmonic_orders`, of shape (count, d - 1), in any order.
-    `memory_budget` are bytes of scratch memory, per thread on the CPU. The result has the shape
-    (n, count) and the kind and floating dtype of `X`.
+    `memory_budget` is the number of bytes of scratch memory, per thread on the CPU. The result has
+    the shape (n, count) and the kind and floating dtype of `X`.
 
     Examples
     --------
@@ -142,15 +142,15 @@ def harmonics_at(
 
 @dataclass(frozen=True)
 class Level:
-    """What one dimension contributes: polynomials ``q``, and which products are wanted.
+    """Contribution of one dimension: polynomials ``q``, and the products that are needed.
 
-    The polynomials are computed for all ``k`` at once. Those are sorted so that the ones whose
-    recursion goes furthest come first, and step ``n`` needs the first few only.
+    The polynomials are computed for all ``k`` at once. The values of ``k`` are sorted so that
+    those whose recursion goes furthest come first, and step ``n`` needs only the first few.
     """
 
     first: Any  # (K, 1): q_0
     steps: list[tuple[Any, Any]]  # a_n (None for n = 0) and a_{n+1}, of shape (active, 1)
-    pairs: Any  # (P,): which polynomial, as a row of all of them on top of each other
+    pairs: Any  # (P,): which polynomial, as a row of all of them stacked
     parents: Any  # (P,): which function of the dimension below
     width: int  # numbers of scratch memory per row of X
 
@@ -169,7 +169,7 @@ class Level:
 
 @dataclass(frozen=True)
 class RecursionPlan:
-    """The first two dimensions, and the levels from there up."""
+    """Recursion from the first two dimensions through the levels above them."""
 
     highest: int  # power of x_1 + i x_2
     powers: Any  # (P,): which real part, or highest + 1 and which imaginary part
@@ -190,7 +190,7 @@ class RecursionPlan:
 
 
 def recursion_plan(orders: Integers) -> RecursionPlan:
-    """The levels from the top down, each with only the functions that the next one needs."""
+    """Build the levels from the top down, each with only the functions that the next one needs."""
     levels: list[Level] = []
     while orders.shape[1] > 1:
         below, parents = np.unique(orders[:, 1:], axis=0, return_inverse=True)
@@ -236,9 +236,9 @@ def _gegenbauer_level(orders: Integers, parents: Integers, n_below: int) -> Leve
 
 
 def _evaluate(X: Any, plan: RecursionPlan) -> Any:
-    """Functions by rows, shape (count, n): the rows of `X` lie next to each other in memory."""
+    """Return functions by rows, shape (count, n), so that the rows of `X` are contiguous."""
     xp = namespace(X)
-    columns = [X[:, j] + 0.0 for j in range(X.shape[1])]  # copies, one number after the other
+    columns = [X[:, j] + 0.0 for j in range(X.shape[1])]  # contiguous copies
     values = _powers(xp, columns[0], columns[1], plan.highest)
     values = plan.factors * xp.take(values, plan.powers, axis=0)
     square = columns[0] ** 2 + columns[1] ** 2
@@ -250,7 +250,7 @@ def _evaluate(X: Any, plan: RecursionPlan) -> Any:
 
 
 def _powers(xp: Any, x: Any, y: Any, highest: int) -> Any:
-    """Real, then imaginary parts of ``(x + i y)^m`` for m = 0 .. highest."""
+    """Return the real, then the imaginary parts of ``(x + i y)^m`` for m = 0 .. highest."""
     real, imaginary = [xp.ones_like(x)], [xp.zeros_like(x)]
     for _ in range(highest):
         c, s = real[-1], imaginary[-1]
@@ -260,7 +260,7 @@ def _powers(xp: Any, x: Any, y: Any, highest: int) -> Any:
 
 
 def _gegenbauer(xp: Any, x: Any, square: Any, level: Level) -> Any:
-    """All polynomials of a level, those of one ``n`` after those of another."""
+    """Return all polynomials of a level, ordered by ``n``."""
     current = level.first * xp.ones_like(x)[None, :]
     polynomials, previous = [current], current
     for a, b in level.steps:

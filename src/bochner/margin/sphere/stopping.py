@@ -1,8 +1,8 @@
-"""When a game on the sphere has picked enough: its functions, judged on held-out rows.
+"""When to stop a game on the sphere: its functions judged on held-out rows.
 
-What the labels depend on is picked first; what comes later may be the noise of the rows. There is
-no random map to go on with, so that rounds which do not help on rows that the game has not seen
-are left out.
+Functions that the labels depend on are picked first; later ones may fit the noise of the rows.
+There is no random map to continue with, so rounds that do not help on rows that the game has not
+seen are dropped.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from bochner.linear.paired import is_clearly_lower
 
 Float = NDArray[np.float64]
 
-_SECOND_LOOK, _GROWTH = 5, 1.5  # rounds, after the first one, at which picks are judged
-_PATIENCE = 3  # looks in a row at which they were in vain
+_SECOND_LOOK, _GROWTH = 5, 1.5  # round of the second look, and growth between later looks
+_PATIENCE = 3  # looks in a row at which the picks did not help
 
 
 class _Evaluated(Protocol):
@@ -27,28 +27,28 @@ class _Evaluated(Protocol):
 
 
 def count_picks(functions: list[int]) -> tuple[NDArray[np.int64], Float]:
-    """The functions that were picked, in the order of their first picks, and their shares."""
+    """Return the functions picked, in the order of their first picks, and their shares."""
     picks = Counter(functions)
     counts = np.array(list(picks.values()))
     return np.array(list(picks)), counts / counts.sum()
 
 
 class RoundStop:
-    """Ends a game whose picks help no more on held-out rows, and says how many rounds to keep.
+    """End a game whose picks no longer help on held-out rows, and say how many rounds to keep.
 
     After the first round, the fifth, and each time there are half as many again, a ridge
-    regression on the functions so far is compared with that of the best look: it is better where
-    the held-out loss is lower by more than a standard error of the paired difference. The third
-    time in a row that it is not, the game ends.
+    regression on the functions so far is compared with that of the best look: it is better if the
+    held-out loss is lower by more than a standard error of the paired difference. The third time
+    in a row that it is not, the game ends.
 
     Parameters
     ----------
     family : family of functions
-        Of the game; its `values` are those of any rows.
+        Family of the game, whose `values` can be computed for any rows.
     targets, held_targets : arrays of shape (n, k) and (h, k)
-        What is to be predicted of the rows of the game, and of those held out.
+        Targets of the rows of the game and of the held-out rows.
     held_rows : array of shape (h, d)
-        On the sphere.
+        Held-out rows on the sphere.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class RoundStop:
         self._last = self._in_vain = 0
 
     def __call__(self, functions: list[int]) -> bool:
-        """Look at the functions of all rounds, if it is time; whether the game is to end."""
+        """Judge the functions of all rounds, if it is time; return whether the game should end."""
         n = len(functions)
         if n > 1 and n < max(_SECOND_LOOK, _GROWTH * self._last):
             return False
@@ -68,7 +68,7 @@ class RoundStop:
         return self._in_vain == _PATIENCE
 
     def n_kept(self, functions: list[int]) -> int:
-        """The number of rounds that the map is to be made of."""
+        """Return the number of rounds that the map should be made of."""
         if len(functions) > self._last:
             self._look(functions)
         assert self._best is not None, "a game has at least one round"

@@ -1,4 +1,4 @@
-"""Rows on the unit sphere, wherever they are: dense, sparse, or on a device."""
+"""Rows on the unit sphere: dense, sparse, or on a device."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TOLERANCE = 1e-5  # how far from one the norm of a "unit" row may be; float32 ro
 
 
 def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> Any:
-    """Rows divided by their norms, in `dtype`; the input is not changed.
+    """Return the rows divided by their norms, in `dtype`; the input is not changed.
 
-    Without `normalize` they must have unit norm already, and are returned as they are. A zero row
-    has no direction and stays zero. `first` is the number of the first row, for error messages
+    Without `normalize` the rows must have unit norm already, and are returned unchanged. A zero
+    row has no direction and stays zero. `first` is the number of the first row, for error messages
     about a part of the rows.
 
     Examples
@@ -34,13 +34,13 @@ def unit_rows(X: Any, dtype: Any, *, normalize: bool = True, first: int = 0) -> 
     if not normalize:
         _check_norms(xp.linalg.vector_norm(X, axis=1), xp, first)
         return X
-    # Divided by the largest entry first: squares of very large or small numbers overflow.
+    # Divide by the largest entry first: squares of very large or small numbers overflow.
     X = X / _or_one(xp.max(xp.abs(X), axis=1, keepdims=True), xp)
     return X / _or_one(xp.linalg.vector_norm(X, axis=1, keepdims=True), xp)
 
 
 def nonzero_rows(X: Any) -> Any:
-    """Which rows are not zero, where they are."""
+    """Return a mask of the rows that are not zero, on their device."""
     if sparse.issparse(X):
         return np.asarray((X != 0).sum(axis=1)).ravel() > 0
     return namespace(X).any(X != 0, axis=1)

@@ -41,7 +41,7 @@ _SMALLEST = 1e-20  # a mean square below this is rounding: the function is zero 
 
 
 def legendre(t: Any, max_degree: int, d: int) -> Iterator[tuple[Any, Any]]:
-    """Values and derivatives of the Legendre polynomials of dimension `d`, degree by degree.
+    """Yield values and derivatives of the Legendre polynomials of dimension `d`, by degree.
 
     Dimension 3 gives the ordinary Legendre and 2 the Chebyshev polynomials.
 
@@ -76,10 +76,10 @@ def zonal_functions(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> Any:
-    r"""The functions :math:`P_{l_j}(\langle \zeta_j, x_i \rangle)`, of shape (n, m).
+    r"""Return the functions :math:`P_{l_j}(\langle \zeta_j, x_i \rangle)`, of shape (n, m).
 
-    The rows of `X` have unit norm (not checked), and so have the columns of `directions`.
-    `memory_budget` are bytes of scratch memory, per thread on the CPU.
+    The rows of `X` must have unit norm (not checked), and so must the columns of `directions`.
+    `memory_budget` is the number of bytes of scratch memory, per thread on the CPU.
     """
     scan = _Scan(X, directions, degrees, n_threads, memory_budget)
 
@@ -96,20 +96,20 @@ def zonal_scores(
     n_threads: int | None = None,
     memory_budget: int | None = None,
 ) -> tuple[Float, Float]:
-    r"""The score of zonal functions and its gradient with respect to the directions.
+    r"""Return the score of zonal functions and its gradient with respect to the directions.
 
     .. math::
 
         s(\zeta) = \sum_k \Bigl(\sum_i A_{ik} P_l(\langle \zeta, x_i \rangle)\Bigr)^2 \Big/
             \frac1n \sum_i P_l(\langle \zeta, x_i \rangle)^2,
 
-    the Fourier potential's counterpart on the sphere: what the function, scaled to unit root mean
-    square on the rows, has in common with the coefficients. A function that vanishes on all rows
-    has score zero. Scores and the gradient (in the space around the sphere; its tangent part is
-    what matters) are float64, of shape (m,) and (d, m).
+    is the counterpart of the Fourier potential on the sphere: the squared inner product of the
+    coefficients and the function, scaled to unit root mean square on the rows. A function that
+    vanishes on all rows has score zero. Scores and the gradient (in the space around the sphere;
+    only its tangent part matters) are float64, of shape (m,) and (d, m).
 
-    Arrays of a block of rows by the directions are the largest made. Sums over rows are
-    accumulated in float64, in an order that does not depend on the number of threads.
+    The largest arrays made have a block of rows by the directions. Sums over rows are accumulated
+    in float64, in an order that does not depend on the number of threads.
     """
     scan = _Scan(X, directions, degrees, n_threads, memory_budget)
     A = np.asarray(A, np.float64)
@@ -150,11 +150,11 @@ def zonal_scores(
 
 
 def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -> Float:
-    """Directions to ascend from: rows, and differences of rows of unlike coefficients.
+    """Draw directions to ascend from: rows, and differences of rows with opposite coefficients.
 
-    Rows are drawn in proportion to the size of their coefficients, and the two of a difference
-    from those above and below zero in one column. Each is a unit vector, one per column, about
-    half of each kind.
+    Rows are drawn in proportion to the size of their coefficients, and the two rows of a
+    difference from those with coefficients above and below zero in one column. The directions are
+    unit vectors, one per column, about half of each kind.
     """
     A = np.asarray(A, np.float64)
     single = _draw(np.abs(A).sum(axis=1), count - count // 2, random_state)
@@ -170,7 +170,7 @@ def starting_directions(X: Any, A: Any, count: int, random_state: RandomState) -
     ends = len(single), len(single) + len(plus)
     differences = rows[ends[0] : ends[1]] - rows[ends[1] :]
     norms = np.linalg.norm(differences, axis=1, keepdims=True)
-    # two rows in one place have no difference: the row itself, then
+    # two equal rows have no difference: take the row itself
     differences = np.where(norms > 1e-6, differences, rows[ends[0] : ends[1]])
     return _unit(np.vstack([rows[: ends[0]], differences]).T)
 
@@ -181,12 +181,12 @@ def ascend_directions(
     *,
     n_steps: int,
 ) -> tuple[Float, Float]:
-    r"""Geodesic ascent of all directions at once, each with its own step.
+    r"""Ascend along geodesics from all directions at once, each with its own step.
 
     Every direction turns by an angle towards the tangent gradient,
-    :math:`\zeta \cos \theta + u \sin \theta`. Where the score rises the turn is kept and the
-    angle grows; elsewhere it is undone and the angle shrinks. So no score ever falls. `score`
-    maps directions ``(d, m)`` to scores ``(m,)`` and gradients ``(d, m)``.
+    :math:`\zeta \cos \theta + u \sin \theta`. If the score rises, the turn is kept and the angle
+    grows; otherwise it is undone and the angle shrinks, so that no score ever falls. `score` maps
+    directions ``(d, m)`` to scores ``(m,)`` and gradients ``(d, m)``.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class _Scan:
         self.d, self.m = X.shape[1], directions.shape[-1]
         self.X = X
         self.host, self.xp, self.dtype = is_host(X), namespace(X), result_dtype(X)
-        # Directions of one degree lie together, so that each runs its recursion on a slice.
+        # Directions of one degree are contiguous, so that each degree's recursion is on a slice.
         order = np.argsort(degrees, kind="stable")
         self.sorted = bool((order == np.arange(self.m)).all())
         self.back = self.put(np.argsort(order), self.xp.int64)
@@ -258,7 +258,7 @@ class _Scan:
         self.n_threads = (n_threads or default_threads()) if self.host else 1
 
     def put(self, values: Any, dtype: Any = None) -> Any:
-        """Numbers of the host where the rows are."""
+        """Copy numbers from the host to the device of the rows."""
         return convert(values, self.X, self.dtype if dtype is None else dtype)
 
     def over(self, work: Callable[[slice], Any]) -> Iterator[Any]:
@@ -267,7 +267,7 @@ class _Scan:
         return ordered_map(work, self.blocks, self.n_threads)
 
     def functions(self, rows: slice) -> tuple[Any, Any]:
-        """Values and derivatives, in the order the directions were given in."""
+        """Return values and derivatives, in the given order of the directions."""
         t = self.X[rows, :] @ self.Z
         values, slopes = [], []
         for degree, columns in self.groups:

@@ -1,6 +1,6 @@
-"""The registry: which estimators can be written as ONNX, and by which function.
+"""The registry of estimators that can be written as ONNX, and the functions that write them.
 
-A new one is its function and one entry here.
+To add an estimator, write its function and one entry here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from bochner.nystroem.features import NystroemFeatures
 
 
 def feature_types(operator: Any) -> None:
-    """One output of numbers, as many columns as there are names."""
+    """Declare one output of numbers, with as many columns as there are feature names."""
     _declare_numbers(operator, 0, len(operator.raw_operator.get_feature_names_out()))
 
 
@@ -81,7 +81,7 @@ def _label_type(classes: Any) -> Any:
 
 
 def _parse_linear(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Scores instead of what skl2onnx calls probabilities."""
+    """Declare scores instead of what skl2onnx calls probabilities."""
     operator = scope.declare_local_operator(f"Bochner{type(model).__name__}", model)
     operator.inputs = inputs
     label, scores = _label_type(model.classes_)(), inputs[0].type.__class__()
@@ -92,11 +92,12 @@ def _parse_linear(scope: Any, model: Any, inputs: Any, custom_parsers: Any = Non
 
 @dataclass(frozen=True)
 class Converter:
-    """How an estimator becomes nodes.
+    """The functions that convert an estimator to nodes.
 
     `write` adds the nodes of a fitted estimator, and `types` declares the types and shapes of the
     outputs to skl2onnx. `check` raises NotImplementedError for an estimator, fitted or not, that
-    cannot be written. `parse` declares other outputs than skl2onnx expects of such an estimator.
+    cannot be written. `parse` declares outputs other than those that skl2onnx expects of such an
+    estimator.
     """
 
     write: Write
@@ -105,7 +106,7 @@ class Converter:
     parse: Callable[..., Any] | None = None
 
     def __call__(self, scope: Any, operator: Any, container: Any) -> None:
-        """Add the nodes, as skl2onnx asks for them."""
+        """Add the nodes, with the signature that skl2onnx expects."""
         variable = operator.inputs[0]
         kind = variable.type.__class__.__name__
         graph = Graph(scope, container, np.float32 if kind == "FloatTensorType" else np.float64)
@@ -174,7 +175,7 @@ CONVERTERS: dict[type, Converter] = MAPS | {
 
 
 def check_estimator(estimator: Any) -> None:
-    """An error where an estimator of ours has no entry, or its entry refuses it."""
+    """Raise an error if an estimator of this package has no entry, or its entry refuses it."""
     kind = type(estimator)
     if kind in CONVERTERS:
         CONVERTERS[kind].check(estimator)
@@ -183,6 +184,6 @@ def check_estimator(estimator: Any) -> None:
 
 
 def unknown(what: str) -> NotImplementedError:
-    """The error for an estimator that nobody can convert."""
+    """Return the error for an estimator that has no converter."""
     maps = ", ".join(sorted(kind.__name__ for kind in MAPS))
     return not_convertible(what, f". These maps can: {maps}")

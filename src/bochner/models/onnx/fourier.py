@@ -1,7 +1,7 @@
 """Maps to cosines and sines, and similarities to landmarks.
 
-Frequencies are rounded to the dtype of the rows, as the maps themselves do; phases and waves are
-float64: in float32 a phase of thousands would be uncertain by more than the waves resolve.
+Frequencies are rounded to the dtype of the rows, as in the maps themselves; phases and waves are
+float64: in float32, a phase in the thousands would be uncertain by more than the waves resolve.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def write_rbf_sampler(graph: Graph, x: str, model: Any) -> str:
 
 
 def write_landmarks(graph: Graph, x: str, model: Any) -> str:
-    """The plain kernel, with waves of a pool added to it, or sums of waves of their own."""
+    """Write the plain kernel, with waves of a pool added, or sums of each landmark's own waves."""
     c = model._coefficients
     if c is None:
         return _plain_similarities(graph, x, model)

@@ -62,14 +62,14 @@ class Graph:
         return self("Gather", x, self.integers(columns), axis=1)
 
     def concatenate(self, parts: list[str]) -> str:
-        """Columns of all parts."""
+        """Concatenate the columns of all parts."""
         return parts[0] if len(parts) == 1 else self("Concat", *parts, axis=1)
 
     def sum(self, x: str, axis: int = 1, keepdims: bool = True) -> str:
         return self("ReduceSum", x, self.integers([axis]), keepdims=int(keepdims))
 
     def largest(self, x: str) -> str:
-        """The largest entry of each row, of shape (n, 1); the axis was not always an input."""
+        """Return the largest entry of each row, of shape (n, 1), for old and new operators."""
         if self.container.target_opset < 18:
             return self("ReduceMax", x, axes=[1], keepdims=1)
         return self("ReduceMax", x, self.integers([1]), keepdims=1)
@@ -90,14 +90,14 @@ class Graph:
         return self("MatMul", x, self.constant(matrix))
 
     def filled(self, x: str, value: float) -> str:
-        """An array of the shape of `x` with one value everywhere."""
+        """Return an array of the shape of `x` with one value everywhere."""
         return self.plus(self.times(x, 0.0), [value])
 
     def not_below_zero(self, x: str) -> str:
         return self("Max", x, self.constant([0.0]))
 
     def unit_rows(self, x: str) -> str:
-        """Rows divided by their length; zero rows stay zero."""
+        """Divide rows by their length; zero rows stay zero."""
         length = self("Sqrt", self.sum(self.square(x)))
         zero = self("Equal", length, self.constant([0.0]))
         return self("Div", x, self("Where", zero, self.constant([1.0]), length))
@@ -108,10 +108,10 @@ Write = Callable[[Graph, str, Any], str | list[str]]
 
 
 def in_float64(write: Callable[[Graph, str, Any], str]) -> Callable[[Graph, str, Any], str]:
-    """The same in float64, between two casts where the rows are float32.
+    """Compute in float64, between two casts if the rows are float32.
 
-    For what an estimator computes in float64 inside, or what would lose too much in float32:
-    distances, Hermite functions, harmonics.
+    This is for computations that an estimator does in float64 internally, or that would lose too
+    much precision in float32: distances, Hermite functions, harmonics.
     """
 
     @functools.wraps(write)
@@ -125,7 +125,7 @@ def in_float64(write: Callable[[Graph, str, Any], str]) -> Callable[[Graph, str,
 
 
 def not_convertible(what: str, hint: str = "") -> NotImplementedError:
-    """The error for what has no ONNX form here."""
+    """Return the error for something that has no ONNX form here."""
     return NotImplementedError(f"{what} cannot be written as ONNX{hint}.")
 
 

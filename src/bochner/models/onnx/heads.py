@@ -1,4 +1,4 @@
-"""What comes after a map: linear models, and kernel ridge regression in its place."""
+"""Models after a map: linear models, and kernel ridge regression instead of map and head."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def are_integers(classes: Any) -> bool:
 
 
 def write_linear_regressor(graph: Graph, x: str, model: Any) -> str:
-    """Predicted numbers, one column per target."""
+    """Write the predicted numbers, one column per target."""
     return graph.plus(graph.product(x, np.atleast_2d(model.coef_).T), np.ravel(model.intercept_))
 
 
 def write_linear_classifier(graph: Graph, x: str, model: Any) -> list[str]:
-    """The label of the largest score, and the scores."""
+    """Write the label of the largest score, and the scores."""
     scores = graph.plus(graph.product(x, np.atleast_2d(model.coef_).T), model.intercept_)
     classes = model.classes_
     if len(classes) == 2:
@@ -43,7 +43,7 @@ def check_scaled_target(model: Any) -> None:
 
 @in_float64
 def write_kernel_ridge(graph: Graph, x: str, model: Any) -> str:
-    """Kernel ridge regression, where need be of a scaled target."""
+    """Write kernel ridge regression, of a scaled target if there is one."""
     ridge, scaler = getattr(model, "regressor_", model), getattr(model, "transformer_", None)
     points = dense(ridge.X_fit_)
     values = write_kernel(graph, x, points, kernel_of(ridge, points.shape[1]))

@@ -12,7 +12,7 @@ from bochner.models.onnx.graph import Graph, dense, in_float64, not_convertible
 
 
 def write_kernel(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
-    """The kernel between rows and points, of shape (n, m); the graph is one of float64."""
+    """Write the kernel between rows and points, of shape (n, m), in a graph of float64."""
     if getattr(kernel, "gaussian", False):
         return graph("Exp", graph.times(_squared_distances(graph, x, points), -kernel.width))
     if getattr(kernel, "isotropic", False):
@@ -24,7 +24,7 @@ def write_kernel(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str
 
 
 def log_profile(graph: Graph, distances: str, kernel: Any) -> str:
-    """The logarithm of a kernel at distances, see :class:`bochner.kernels.Profile`."""
+    """Write the logarithm of a kernel at distances, see :class:`bochner.kernels.Profile`."""
     profile = getattr(kernel, "profile", None)
     if profile is None:
         raise not_convertible(f"the kernel {kernel!r}")
@@ -38,7 +38,7 @@ def log_profile(graph: Graph, distances: str, kernel: Any) -> str:
 
 
 def _quadratic(graph: Graph, t: str, coefficients: tuple[float, float]) -> str:
-    """``a t + b t^2``, of which one may be zero."""
+    """Write ``a t + b t^2``, where one of `a` and `b` may be zero."""
     a, b = coefficients
     terms = ([graph.times(t, a)] if a else []) + ([graph.times(graph.square(t), b)] if b else [])
     return terms[0] if len(terms) == 1 else graph("Add", *terms)
@@ -54,7 +54,7 @@ def _squared_distances(graph: Graph, x: str, points: NDArray[Any]) -> str:
 
 
 def kernel_of(model: Any, n_features: int = 1) -> Any:
-    """The kernel of an estimator of scikit-learn, if it is one of ours."""
+    """Return the kernel of a scikit-learn estimator, if it is one of this package's kernels."""
     kind = KERNELS.get(model.kernel) if isinstance(model.kernel, str) else None
     if kind is None:
         raise not_convertible(f"{type(model).__name__} with kernel={model.kernel!r}")

@@ -29,7 +29,7 @@ def write_mercer(graph: Graph, x: str, model: Any) -> str:
 
 
 def _gaussian(graph: Graph, x: str, plan: GaussianPlan, normalize: bool) -> str:
-    """Features of a Gaussian density: Hermite ratios, then one multiplication per feature."""
+    """Write features of a Gaussian density: Hermite ratios, then one product per feature."""
     centred = graph.plus(x, -plan.mean)
     Z = graph.product(centred, plan.rotation)
     exponent = graph.sum(graph.times(graph.square(Z), plan.gamma * (1.0 - plan.ratios)))
@@ -49,7 +49,7 @@ def _gaussian(graph: Graph, x: str, plan: GaussianPlan, normalize: bool) -> str:
 
 
 def _hermite_ratios(graph: Graph, Z: str, plan: GaussianPlan, axes: Any, highest: int) -> str:
-    """All orders of all axes with more than one, as columns; nothing where there are none."""
+    """Write all orders of all axes with more than one, as columns; nothing if there are none."""
     if not len(axes):
         return ""
     up, down = recurrence(plan.gamma, plan.ratios[axes], highest)
@@ -70,7 +70,7 @@ def _union(graph: Graph, x: str, plan: UnionPlan) -> str:
 
 
 def _separable(graph: Graph, x: str, plan: SeparablePlan, normalize: bool) -> str:
-    """Products of numerical eigenfunctions along the columns."""
+    """Write products of numerical eigenfunctions along the columns."""
     products = plan.products
     n_orders = products.n_orders(len(plan.marginals))
     tables, logarithms = [], []
@@ -90,7 +90,7 @@ def _separable(graph: Graph, x: str, plan: SeparablePlan, normalize: bool) -> st
 
 
 def _products(graph: Graph, logarithm: str, table: str, levels: Levels, normalize: bool) -> str:
-    """The products of the entries of a table; the constant one is ``exp(logarithm)``."""
+    """Write the products of the entries of a table; the constant one is ``exp(logarithm)``."""
     near = graph("GreaterOrEqual", logarithm, graph.constant([_FAR]))
     zeros = graph.times(logarithm, 0.0)
     values = [graph("Exp", zeros if normalize else logarithm)]

@@ -1,7 +1,7 @@
-"""Models that leave Python: pipelines and maps as ONNX graphs.
+"""Export of models from Python: pipelines and maps as ONNX graphs.
 
-skl2onnx writes the parts of scikit-learn; the feature maps of this package, and what skl2onnx
-leaves out or writes in float32 only, are written here.
+skl2onnx writes the parts of scikit-learn; the feature maps of this package, and the parts that
+skl2onnx lacks or writes in float32 only, are written here.
 """
 
 from __future__ import annotations
@@ -25,46 +25,47 @@ from bochner.models.onnx.converters import (
 )
 
 _NOTHING = (None, "passthrough")
-LEAST_OPSET = 13  # sums whose axes are an input
+LEAST_OPSET = 13  # the first one where the axes of sums are an input
 
 
 def to_onnx(model: Any, X_sample: Any, *, target_opset: int | dict[str, int] | None = None) -> Any:
-    """A fitted pipeline or map as an ONNX model.
+    """Convert a fitted pipeline or map to an ONNX model.
 
     Parameters
     ----------
     model : fitted Pipeline or feature map
-        Of estimators that skl2onnx knows, the maps of this package but
-        :class:`~bochner.ConvolutionalKernelNetwork`, ``RBFSampler``, ``Nystroem`` with the
-        Gaussian kernel, and what :func:`~bochner.models.pipelines.make_model` makes unless a
-        column holds dates.
+        The model to convert. It may consist of estimators that skl2onnx knows, the maps of this
+        package except :class:`~bochner.ConvolutionalKernelNetwork`, ``RBFSampler``, ``Nystroem``
+        with the Gaussian kernel, and anything that :func:`~bochner.models.pipelines.make_model`
+        makes unless a column holds dates.
     X_sample : array, sparse matrix or DataFrame
         Some rows, of which only the names and types of the columns matter. An array gives one
         input ``X``, of float32 for float32 and otherwise of float64 (rows are dense in ONNX). A
-        DataFrame gives one input for every column, of shape (n, 1): float64 for numbers, strings
-        for the rest, where an empty string is a missing value.
+        DataFrame gives one input per column, of shape (n, 1): float64 for numbers and strings for
+        the rest, where an empty string is a missing value.
     target_opset : int, dict of str to int, or None, default=None
-        Version of the ONNX operators, or one for each domain: at least 13. None is the newest that
-        skl2onnx knows.
+        Version of the ONNX operators, at least 13, or one version per domain. None means the
+        newest version that skl2onnx knows.
 
     Returns
     -------
     onnx.ModelProto
-        A map and a regressor have the output ``variable``. ``LinearSVC`` and ``RidgeClassifier``
-        have ``label`` and ``scores``, the values of ``decision_function`` (one column for two
-        classes); other classifiers ``label`` and what skl2onnx calls ``probabilities``.
+        The ONNX model. A map or a regressor has the output ``variable``. ``LinearSVC`` and
+        ``RidgeClassifier`` have the outputs ``label`` and ``scores``, the values of
+        ``decision_function`` (one column for two classes); other classifiers have ``label`` and
+        what skl2onnx calls ``probabilities``.
 
     Raises
     ------
     NotImplementedError
-        For what has no ONNX form here.
+        If a part of the model has no ONNX form here.
 
     Notes
     -----
-    Agrees with the model to rounding, with one exception: rows so far out that the largest
-    eigenfunction of :class:`~bochner.MercerFeatures` is below 1e-260 have features zero, where the
-    map itself looks for what is left of the others. Phases of float32 rows are computed in
-    float64, so that large ones are as certain as in the map.
+    The ONNX model agrees with the original up to rounding, with one exception: rows so far out
+    that the largest eigenfunction of :class:`~bochner.MercerFeatures` is below 1e-260 have zero
+    features, where the map itself computes what is left of the other eigenfunctions. Phases of
+    float32 rows are computed in float64, so that large phases are as precise as in the map.
 
     Examples
     --------
@@ -142,9 +143,10 @@ def _skl2onnx() -> Any:
 
 
 def check_convertible(model: Any) -> None:
-    """A NotImplementedError where a part of ours has no ONNX form; `model` need not be fitted.
+    """Raise a NotImplementedError if a part from this package has no ONNX form.
 
-    :func:`to_onnx` may still find something in it that skl2onnx does not know.
+    The model need not be fitted. :func:`to_onnx` may still find something in it that skl2onnx does
+    not know.
     """
     for part in _estimators(model):
         check_estimator(part)
@@ -160,17 +162,17 @@ def _estimators(model: Any) -> list[Any]:
 
 
 def _without_passthrough(model: Any) -> Any:
-    """The same without steps that do nothing, which skl2onnx does not expect."""
+    """Remove steps that do nothing, which skl2onnx does not expect."""
     if not isinstance(model, Pipeline):
         return model
     return Pipeline([(name, step) for name, step in model.steps if step not in _NOTHING])
 
 
 def _options(model: Any) -> dict[Any, Any]:
-    """Scores as an array, not as a list of dictionaries."""
+    """Return options that make scores an array, not a list of dictionaries."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if type(last) in CONVERTERS or not is_classifier(last):
-        return {id(last): {}}  # there, so that skl2onnx adds none of its own
+        return {id(last): {}}  # present, so that skl2onnx adds no options of its own
     return {id(last): {"zipmap": False}}
 
 
@@ -202,7 +204,7 @@ def _is_number(column: Any) -> bool:
 
 
 def _missing_class(error: Exception) -> str:
-    """What skl2onnx misses, out of its long explanation."""
+    """Return the class that skl2onnx lacks, from its long explanation."""
     text = str(error)
     start = text.find("<class '")
     return text[start + 8 : text.find("'>", start)] if start >= 0 else text.splitlines()[0]

@@ -1,4 +1,4 @@
-"""What comes before a map: gaps filled in, columns scaled, categories as columns, a metric."""
+"""Steps before a map: imputation, scaling of columns, categories as columns, and a metric."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from bochner.models.onnx.graph import Graph, not_convertible
 from bochner.models.scaling import FARTHEST
 
-_MOST_CURVES = 1000  # of as many knots each
+_MOST_CURVES = 1000  # with up to as many knots each
 
 
 def check_imputer(model: Any) -> None:
@@ -29,7 +29,7 @@ def write_dates(*_: Any) -> str:
 
 
 def write_imputer(graph: Graph, x: str, model: Any) -> str:
-    """Numbers filled in, then one indicator per column that had gaps in `fit`."""
+    """Write imputed numbers, then one indicator per column with missing values in `fit`."""
     gaps = graph("IsNaN", x)
     filled = graph("Where", gaps, graph.constant(np.nan_to_num(model.statistics_)), x)
     kept = np.flatnonzero(~np.isnan(model.statistics_))
@@ -76,7 +76,7 @@ def write_column_scaler(graph: Graph, x: str, model: Any) -> str:
 
 
 def _interpolate(graph: Graph, x: str, j: int, knots: Any, scores: Any) -> str:
-    """A column through a piecewise linear function, constant beyond its knots."""
+    """Write a piecewise linear function of a column, constant beyond its knots."""
     knots, scores = np.asarray(knots, graph.dtype), np.asarray(scores, graph.dtype)
     column = graph.take(x, [j])
     below = graph.cast(graph("Less", graph.constant(knots), column), np.int64)

@@ -27,7 +27,10 @@ def write_harmonic(graph: Graph, x: str, model: Any) -> str:
 
 
 def _harmonics(graph: Graph, x: str, orders: NDArray[Any]) -> str:
-    """Real harmonics, one factor per dimension; see :mod:`bochner.margin.sphere.harmonics`."""
+    """Write real harmonics, with one factor per dimension.
+
+    See :mod:`bochner.margin.sphere.harmonics`.
+    """
     plan = recursion_plan(np.asarray(orders, np.int64))
     first, second = graph.take(x, [0]), graph.take(x, [1])
     zeros = graph.times(first, 0.0)
@@ -48,7 +51,7 @@ def _harmonics(graph: Graph, x: str, orders: NDArray[Any]) -> str:
 
 
 def _polynomials(graph: Graph, level: Any, first: str, column: str, square: str) -> str:
-    """The factors of one dimension, by their recurrence in the degree."""
+    """Write the factors of one dimension, by their recurrence in the degree."""
     current = previous = first
     found = [current]
     for a, b in level.steps:
@@ -63,7 +66,7 @@ def _polynomials(graph: Graph, level: Any, first: str, column: str, square: str)
 
 
 def _zonal(graph: Graph, x: str, directions: NDArray[Any], degrees: NDArray[Any]) -> str:
-    """Legendre polynomials of dimension d of the products with the directions."""
+    """Write Legendre polynomials of dimension d of the products with the directions."""
     d, width = directions.shape
     t = graph.product(x, directions)
     found = [graph.filled(t, 1.0), t]

@@ -9,5 +9,5 @@ not in the paper   :mod:`~bochner.papers.bullins.digits`,
 =================  ===========================================
 
 The published numbers are from one run; ours are means with the standard error over seeds. Random
-features are always tuned: a narrower bandwidth alone closes much of some gaps.
+features are always tuned: a narrower bandwidth alone closes some gaps to a large part.
 """

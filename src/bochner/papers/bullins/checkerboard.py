@@ -62,7 +62,7 @@ def measure(cell: Cell) -> Result:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """The accuracies, and a picture of what was learned."""
+    """Report the accuracies, and a picture of what was learned."""
     groups = Groups(results)
     rows: list[Row] = [("method", "accuracy", "harmonics", "fit s", "paper", "paper's harmonics")]
     for key in groups:
@@ -96,7 +96,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def picture(seed: int) -> Figure:
-    """The decision on the sphere, and the features that weigh most in it."""
+    """Draw the decision on the sphere, and the features that weigh most in it."""
     from bochner.plots.sphere import harmonic_on_sphere
 
     data = EXPERIMENT.load(TASKS[0], seed)

@@ -1,6 +1,6 @@
-"""Learned and random features side by side, everything chosen on held-out training rows.
+"""Learned and random features side by side, with settings chosen on held-out training rows.
 
-Choices are made by :func:`~bochner.models.selection.choose_map`. The test rows are looked at once.
+Choices are made by :func:`~bochner.models.selection.choose_map`. The test rows are used once.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ PAPER = "Bullins, Zhang, Zhang 2018"
 OURS, RANDOM, LKRF = "ours", "random", "LKRF"
 
 SYNTHETIC_ROWS = (2000, 50000)  # to train, to test
-# With more rows than this the bandwidth of random features is chosen on a random subset, and with
-# more columns than this, where one linear model takes seconds, on a smaller one.
+# With more rows than this, the bandwidth of random features is chosen on a random subset; with
+# more columns than this, where one linear model takes seconds, on a smaller subset.
 BANDWIDTH_ROWS, WIDE_COLUMNS, WIDE_BANDWIDTH_ROWS = 16000, 2000, 5000
 
 # gamma as multiples of the median heuristic 1 / (2 median^2). Low dimensions want narrower
@@ -57,8 +57,8 @@ GAMMA = "gamma / median rule"
 SQUARED_HINGE = SquaredHingeClassifier()
 
 PAPERS_GAME = partial(MarginFourierFeatures, stop=None)  # played to its end, on all rows
-# Sinha and Duchi's: the weights within a chi-square distance of the kernel's own frequencies that
-# align best with the labels, and frequencies drawn from them.
+# Sinha and Duchi's: the weights that align best with the labels, within a chi-square distance of
+# the kernel's own frequencies, and frequencies drawn from these weights.
 LEARNED_KERNEL = partial(
     PosteriorFourierFeatures,
     divergence="chi2",
@@ -66,20 +66,20 @@ LEARNED_KERNEL = partial(
     draw="with_replacement",
     n_candidates=5000,
 )
-PICTURE_ROWS = 1000  # that are drawn, and that the game is played with
+PICTURE_ROWS = 1000  # rows that are drawn, and with which the game is played
 RESOLUTION = 80  # points around the sphere, and across the plane
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """Rows, learned map and linear model of a study, and what is chosen on held-out rows.
+    """Rows, learned map and linear model of a study, and the choices made on held-out rows.
 
-    `name` is the study of the cells. `load` gives the rows of a task and a seed; `seeded` is
+    `name` is the study of the cells. `load` returns the rows of a task and a seed; `seeded` is
     whether they depend on the seed. `bands`, if there are any, are tried for the learned map, and
-    `multiples` of the median rule for the bandwidth of the `baselines`, maps by the names of their
-    methods. Widths are of all maps, in units of `columns_each` columns. Choices are made on a
-    quarter of the rows, or in several `folds`. With `count_columns` the number of features that
-    were learned is a result. With `wide_seeds` maps of many columns have fewer seeds.
+    `multiples` of the median rule for the bandwidth of the `baselines`, which are maps by name of
+    method. Widths apply to all maps, in units of `columns_each` columns. Choices are made on a
+    quarter of the rows, or in several `folds`. With `count_columns`, the number of learned
+    features is part of the result. With `wide_seeds`, maps of many columns have fewer seeds.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Experiment:
 def make_study(
     experiment: Experiment, sections: Callable[[Sequence[Result]], list[Section]], **values: Any
 ) -> Study:
-    """A study of one experiment with columns."""
+    """Make a study of one experiment with columns."""
     return Study(
         paper=PAPER,
         collect=partial(collect, experiment),
@@ -121,7 +121,7 @@ def make_study(
 
 
 def collect(experiment: Experiment, request: Request, run: Runner) -> list[Result]:
-    """Baselines, learned features and kernel SVMs; widths asked for are of all maps."""
+    """Measure baselines, learned features and kernel SVMs; requested widths apply to all maps."""
     others, ours = experiment.baseline_widths, experiment.widths
     if request.quick:
         others, ours = experiment.quick_baseline_widths, experiment.quick_widths
@@ -139,7 +139,7 @@ def collect(experiment: Experiment, request: Request, run: Runner) -> list[Resul
 
 
 def measure_features(experiment: Experiment, cell: Cell, device: str = "cpu") -> Result:
-    """A linear model on learned or on random features, computed on the device."""
+    """Measure a linear model on learned or on random features, computed on the device."""
     data = rows_of(experiment, cell)
     X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
     assert y_test is not None
@@ -178,9 +178,9 @@ def measure_features(experiment: Experiment, cell: Cell, device: str = "cpu") ->
 def candidate_maps(
     experiment: Experiment, cell: Cell, X: NDArray[Any]
 ) -> dict[float, Callable[[], Any]]:
-    """The maps among which held-out rows choose: by band, or by multiple of the median rule.
+    """Return the maps to choose from on held-out rows: by band, or multiple of the median rule.
 
-    Without bands ours has no choices here: what it chooses it chooses in `fit`.
+    Without bands, ours has no choices here: it makes its choices in `fit`.
     """
     settings: dict[str, Any] = {"n_components": cell.width, "random_state": cell.seed}
     if cell.method == OURS:
@@ -198,7 +198,7 @@ def candidate_maps(
 def measure_gaussian_svm(
     experiment: Experiment, cell: Cell, multiples: Sequence[float], penalties: Sequence[float]
 ) -> Result:
-    """A Gaussian support vector machine; `multiples` are of the median heuristic."""
+    """Measure a Gaussian support vector machine; `multiples` are of the median heuristic."""
     gamma = median_gamma(rows_of(experiment, cell).X_train, cell.seed)
     kernels = {multiple: gaussian(multiple * gamma) for multiple in multiples}
     return measure_svm(experiment, cell, squared_distances, kernels, penalties, GAMMA)
@@ -212,10 +212,10 @@ def measure_svm(
     penalties: Sequence[float],
     name: str = "",
 ) -> Result:
-    """A support vector machine; `name` is what the keys of the kernels are called in the details.
+    """Measure a support vector machine; the details give the key of its kernel as `name`.
 
-    Kernel and C are chosen on held-out rows, which its time to fit includes; of equally good ones
-    the first kernel, then the first penalty. With one of each nothing is held out.
+    Kernel and C are chosen on held-out rows, which the time to fit includes; ties go to the first
+    kernel, then to the first penalty. With one of each, no rows are held out.
     """
     data = rows_of(experiment, cell)
     X, y = data.X_train, data.y_train
@@ -235,13 +235,13 @@ def measure_svm(
 
 
 def median_gamma(X: NDArray[Any], seed: int) -> float:
-    """The median heuristic on a subset of the rows."""
+    """Return the gamma of the median heuristic on a subset of the rows."""
     distance = median_distance(X, "euclidean", np.random.RandomState(seed))
     return 1 / (2 * distance**2)
 
 
 def rows_of(experiment: Experiment, cell: Cell) -> LocalDataset:
-    """The rows of a cell; of more than `max_train` training rows a random part."""
+    """Return the rows of a cell; a random part if there are more than `max_train` to train."""
     data = _rows(experiment.load, cell.task, cell.seed if experiment.seeded else 0)
     n = len(data.y_train)
     if cell.max_train is None or n <= cell.max_train:
@@ -256,28 +256,28 @@ def _rows(load: Callable[[str, int], LocalDataset], task: str, seed: int) -> Loc
 
 
 def draw_rows(task: str, draw: Callable[..., Any], seed: int) -> LocalDataset:
-    """Synthetic rows, to train and to test."""
+    """Draw synthetic rows, to train and to test."""
     random_state = np.random.RandomState(seed)
     parts = [draw(n, random_state=random_state) for n in SYNTHETIC_ROWS]
     return LocalDataset(task, *parts[0], *parts[1])
 
 
 def over(groups: Groups, results: Sequence[Result]) -> str:
-    """How many seeds and training rows there are, as text."""
+    """Return how many seeds and training rows there are, as text."""
     cuts = sorted({cell.max_train for r in results if (cell := r.cell).max_train is not None})
     return groups.over() + (f", at most {cuts[0]} training rows" if cuts else "")
 
 
 def fit_value(groups: Groups, task: str, method: str, width: int | None) -> Value:
-    """The seconds of the fit, for a table."""
+    """Return the seconds of the fit, for a table."""
     return groups.mean(task, method, width, fit_seconds)
 
 
 def picture_model(features: NDArray[Any], y: NDArray[Any]) -> SquaredHingeClassifier:
-    """The linear model whose decisions a picture shows."""
+    """Fit the linear model whose decisions a picture shows."""
     return SquaredHingeClassifier(C=100.0).fit(features, y)
 
 
 def decide(feature_map: Any, model: SquaredHingeClassifier, points: NDArray[Any]) -> NDArray[Any]:
-    """Decisions at points."""
+    """Return the decisions at points."""
     return np.asarray(model.decision_function(feature_map.transform(points)))

@@ -32,7 +32,7 @@ EXPERIMENT = common.Experiment(
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Accuracies by the number of columns."""
+    """Report accuracies by the number of columns."""
     groups = Groups(results)
     rows: list[Row] = [("columns", "random", "ours", "fit s")]
     rows += [

@@ -15,7 +15,7 @@ PARTS = {part.EXPERIMENT.name: part for part in (windmill, checkerboard)}
 
 
 def collect_parts(request: Request, run: Runner) -> list[Result]:
-    """Both experiments, on those of their tasks that are wanted; widths are of the windmill."""
+    """Measure both experiments on their wanted tasks; widths are those of the windmill."""
     results: list[Result] = []
     for part, widths in ((windmill, request.widths), (checkerboard, ())):
         tasks = tuple(task for task in request.tasks if task in part.TASKS)
@@ -29,7 +29,7 @@ def measure(cell: Cell) -> Result:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """What both experiments say."""
+    """Report the results of both experiments."""
     sections: list[Section] = []
     for name, part in PARTS.items():
         own = [result for result in results if result.cell.study == name]

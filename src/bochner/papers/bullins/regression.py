@@ -1,4 +1,4 @@
-"""Numbers to predict with learned and random features (not in the paper)."""
+"""Regression with learned and random features (not in the paper)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXPERIMENT = common.Experiment(
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """R2 and root mean squared errors by the number of columns."""
+    """Report R2 and root mean squared errors by the number of columns."""
     groups = Groups(results)
     rows: list[Row] = [
         ("task", "columns", "random R2", "ours R2", "random RMSE", "ours RMSE", "fit s")

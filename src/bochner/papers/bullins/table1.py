@@ -68,7 +68,7 @@ EXPERIMENT = common.Experiment(
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """The table, and one chart per pair."""
+    """Report the table, and one chart per pair."""
     groups = Groups(results)
     rows: list[Row] = [
         (
@@ -118,7 +118,7 @@ def _deviation(numbers: Sequence[float]) -> Value:
 
 
 def published(task: str, column: str, width: int) -> float | None:
-    """The published number, None where there is none."""
+    """Return the published number, None if there is none."""
     numbers = dict(zip(PUBLISHED_WIDTHS, PUBLISHED[task, column], strict=True))
     return numbers.get(width)
 
@@ -133,7 +133,7 @@ def _chart_section(groups: Groups, task: str) -> Section:
 
 
 def _summary(groups: Groups) -> list[str]:
-    """At how many places ours is above what was published, and above our own random features."""
+    """Say at how many places ours is above the published number, and our own random features."""
     means = {key: float(np.mean(groups.numbers(*key))) for key in groups}
     widths = [width for width in PUBLISHED_WIDTHS if width in groups.xs(method=OURS)]
 

@@ -64,7 +64,7 @@ def measure(cell: Cell) -> Result:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """The accuracies, a picture of one game, and one chart per windmill."""
+    """Report the accuracies, a picture of one game, and one chart per windmill."""
     groups = Groups(results)
     widths = groups.xs()
     rows: list[Row] = [("task", "method", *(f"T = {width // 2}" for width in widths))]
@@ -118,7 +118,7 @@ def _chart_section(results: Sequence[Result], task: str) -> Section:
 
 
 def picture(task: str, seed: int) -> Figure:
-    """Dual weights, potential and decisions at three stages of one game."""
+    """Draw dual weights, potential and decisions at three stages of one game."""
     from bochner.plots.margin import Panel, rounds_figure
 
     data = EXPERIMENT.load(task, seed)

@@ -13,6 +13,6 @@ few frequencies of MNIST :mod:`~bochner.papers.letarte.mnist49`
 =======================  ===============================================
 
 The published numbers are from one split; ours are means with the standard error over splits: one
-split decides little. The figures are pictures without numbers: of these only what the paper says
-can be checked.
+split decides little. The figures are pictures without numbers, so that only the statements of the
+paper about them can be checked.
 """

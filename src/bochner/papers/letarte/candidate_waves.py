@@ -1,8 +1,8 @@
 """Candidates of one split, whose phases at all of its rows are computed once.
 
-A study draws from dozens of posteriors over the same candidates. What they share are the phases
-``<w, x>``: with them the features of a draw are some columns' cosines and sines, and frequencies
-in very many dimensions are drawn from the kernel once, not for each posterior.
+A study draws from dozens of posteriors over the same candidates. They share the phases
+``<w, x>``: given these, the features of a draw are cosines and sines of some columns, and
+frequencies in very many dimensions are drawn from the kernel once, not for each posterior.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DrawnWaves:
     weights: Float
 
     def transform(self, phases: Any) -> Any:
-        """``sqrt(weight) cos`` of the drawn columns, then ``sqrt(weight) sin``, in float64."""
+        """Return ``sqrt(weight) cos`` of the drawn columns, then their sines, in float64."""
         xp = namespace(phases)
         index = convert(self.index, phases, self.index.dtype if is_host(phases) else xp.int64)
         own = xp.take(phases, index, axis=1)
@@ -59,11 +59,11 @@ class CandidateWaves:
     Attributes
     ----------
     phases : Split
-        The split with phases in the place of its rows, one column per candidate. They are kept in
-        float32: with phases of hundreds, as the large columns of adult have, cosines are then
-        precise to 1e-5.
+        The split with phases in place of its rows, one column per candidate. They are kept in
+        float32: with phases in the hundreds, as from the large columns of adult, cosines are
+        then precise to 1e-5.
     losses : array of shape (n_candidates,)
-        On the training rows.
+        Alignment losses on the training rows.
     """
 
     phases: Split
@@ -71,7 +71,7 @@ class CandidateWaves:
 
     @classmethod
     def of_split(cls, split: Split, gamma: float, n_candidates: int, seed: int) -> CandidateWaves:
-        """Draw the candidates, and look at all rows."""
+        """Draw the candidates, and compute their phases at all rows."""
         parts = (split.X_train, split.X_valid, split.X_test)
         candidates = Candidates(Gaussian(gamma=gamma), n_candidates, parts[0].shape[1], seed)
         found = [zeros((X.shape[0], n_candidates), X, single_dtype(X)) for X in parts]
@@ -99,7 +99,7 @@ class CandidateWaves:
 
 
 def _wave_sums(phases: Any, columns: Float) -> NDArray[np.complex128]:
-    """``sum_i columns_ik exp(i phase_i)`` for every candidate."""
+    """Return ``sum_i columns_ik exp(i phase_i)`` for every candidate."""
     xp = namespace(phases)
     phases = convert(phases, phases, xp.float64)
     weights = convert(columns, phases)

@@ -1,8 +1,8 @@
 """Splits, landmarks and linear models of the studies of Letarte, Morvant and Germain (2019).
 
-Rows are split as the authors' program does: to train, to choose on, to test. gamma is the choice
-of a support vector machine (:mod:`bochner.papers.letarte.svm`); C, and the strength of a posterior
-where there are several, are chosen on the validation rows. Models are trained on the training rows
+Rows are split as in the authors' program: to train, to validate, to test. gamma is the choice of
+a support vector machine (:mod:`bochner.papers.letarte.svm`); C, and the strength of a posterior
+if there are several, are chosen on the validation rows. Models are trained on the training rows
 only.
 """
 
@@ -52,7 +52,7 @@ FILES: dict[str, tuple[str, ...]] = {
     **{name: (PAIRS[name][0],) for name in DATASETS if name in PAIRS},
 }
 WIDE = "farm"
-WIDE_SPLITS = 2  # in the figures: its 54877 columns take most of their time
+WIDE_SPLITS = 2  # splits of it in the figures: its 54877 columns take most of their time
 
 PENALTIES = tuple(float(f"1e{k}") for k in range(-5, 5))  # C of the support vector machines
 QUICK_ROWS = 500
@@ -65,7 +65,7 @@ SHARED = "shared"  # our own: a pool of frequencies for all landmarks, at its de
 
 # How the linear model on top is trained. The authors' program used what were scikit-learn's
 # defaults in 2018, which stop short of the optimum when C is large. On Internet Ads and Farm Ads
-# that costs the plain similarities more than the learned ones: the comparison depends on it.
+# this costs the plain similarities more than the learned ones: the comparison depends on it.
 # LIBLINEAR's other solver, too, stops 5 % above the optimum there at C = 10^4.
 OPTIMUM, AUTHORS = "optimum", "authors"
 SOLVERS = {
@@ -78,7 +78,7 @@ _TOLERANCE = 1e-6  # of the gradient
 def make_study(
     item: str, summary: str, tasks: tuple[str, ...], full: Version, quick: Version, **values: Any
 ) -> Study:
-    """A study of this paper; its quick version leaves out the data with most columns."""
+    """Make a study of this paper; its quick version leaves out the data with most columns."""
     if WIDE in tasks:
         note = f"{quick.note}, without {WIDE}, whose 54877 columns take minutes"
         quick = replace(quick, note=note, tasks=tuple(task for task in tasks if task != WIDE))
@@ -87,7 +87,7 @@ def make_study(
 
 
 def by_width(request: Request) -> list[Request]:
-    """The same with fewer splits of the data with most columns, after the others."""
+    """Split a request in two: the data with most columns comes last, with fewer splits."""
     wide = tuple(task for task in request.tasks if task == WIDE)
     others = tuple(task for task in request.tasks if task != WIDE)
     few = min(request.seeds, WIDE_SPLITS)
@@ -95,19 +95,19 @@ def by_width(request: Request) -> list[Request]:
 
 
 def wide_lines(tasks: Sequence[str]) -> list[str]:
-    """That there are fewer splits of it, as at most one line."""
+    """Say, in at most one line, that the data with most columns has fewer splits."""
     text = f"{WIDE}, whose 54877 columns take most of the time: at most {WIDE_SPLITS} splits."
     return [text] if WIDE in tasks else []
 
 
 def training_rows(request: Request, most: int) -> int:
-    """Of the full version, or of the quick one."""
+    """Return the training rows of the full version, or of the quick one."""
     return QUICK_ROWS if request.quick else most
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to train, to choose on, and to test; `n_available`: training rows before a cut."""
+    """Rows to train, to validate and to test; `n_available` counts training rows before a cut."""
 
     X_train: Any
     y_train: NDArray[np.int64]
@@ -118,7 +118,7 @@ class Split:
     n_available: int
 
     def on(self, device: str) -> Split:
-        """The same with its rows on a device, dense and in their dtype; on the CPU itself."""
+        """Return the split with rows on a device, dense and in their dtype; itself on the CPU."""
         if is_numpy_device(device):
             return self
         parts = {name: getattr(self, name) for name in ("X_train", "X_valid", "X_test")}
@@ -127,27 +127,27 @@ class Split:
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """Rows to train, to validate, to test, and columns: a row of the paper's Table 2."""
+        """Numbers of rows to train, validate and test, and of columns: a row of Table 2."""
         return (len(self.y_train), len(self.y_valid), len(self.y_test), self.X_train.shape[1])
 
 
 @lru_cache(maxsize=1)
 def load_split(task: str, seed: int, max_train: int | None, device: str = "cpu") -> Split:
-    """The authors' split of a dataset, with its rows on a device."""
+    """Return the authors' split of a dataset, with its rows on a device."""
     return authors_split(load_rows(task), seed, max_train).on(device)
 
 
 @lru_cache(maxsize=1)
 def load_rows(task: str) -> LocalDataset:
-    """All rows of a dataset."""
+    """Return all rows of a dataset."""
     return load_local(task)
 
 
 def authors_split(data: LocalDataset, seed: int, max_train: int | None = None) -> Split:
-    """A quarter of the rows to test, then a fifth of the others to validate.
+    """Set aside a quarter of the rows to test, then a fifth of the others to validate.
 
-    Both draws take their numbers from one generator, as the authors' program does; data with a
-    fixed test part keeps it. More than `max_train` training rows are cut to a random subset.
+    Both draws use one generator, as in the authors' program; data with a fixed test part keeps
+    it. More than `max_train` training rows are cut to a random subset.
     """
     generator = RandomState(seed)
     X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
@@ -156,14 +156,14 @@ def authors_split(data: LocalDataset, seed: int, max_train: int | None = None) -
     X, X_valid, y, y_valid = train_test_split(X, y, test_size=0.2, random_state=generator)
     n_available = len(y)
     if max_train is not None and n_available > max_train:
-        # From a generator of its own, so that the split is the same with and without the cut.
+        # A separate generator, so that the split is the same with and without the cut.
         rows = RandomState(seed).permutation(n_available)[:max_train]
         X, y = X[rows], y[rows]
     return Split(X, y, X_valid, y_valid, X_test, y_test, n_available)
 
 
 def pool_split(data: LocalDataset, seed: int, n_train: int, n_valid: int, n_test: int) -> Split:
-    """That many rows of each kind, drawn at random; fewer to test when the data ends."""
+    """Draw these numbers of rows at random; fewer to test if the data has no more."""
     order = RandomState(seed).permutation(len(data.y_train))
     train, valid, test = np.split(
         order[: n_train + n_valid + n_test], [n_train, n_train + n_valid]
@@ -176,7 +176,7 @@ def pool_split(data: LocalDataset, seed: int, n_train: int, n_valid: int, n_test
 
 @dataclass(frozen=True)
 class Tuned:
-    """A trained model: what was chosen, and its shares of wrong rows."""
+    """A trained model: the chosen settings, and its shares of wrong rows."""
 
     gamma: float
     C: float
@@ -193,11 +193,11 @@ def tune(
     fit_path: Callable[[Any, NDArray[np.int64]], Iterable[Any]],
     block: int = 2000,
 ) -> Tuned:
-    """The map and the C that are best on validation rows.
+    """Return the map and the C that are best on validation rows.
 
-    `maps` are fitted, each with its strength. `fit_path` fits linear models to features, from the
-    smallest C to the largest. Of equally good ones the first map, then the smallest C, is taken.
-    `gamma` is only reported. The features of `block` test rows are there at a time.
+    `maps` are fitted, each given with its strength. `fit_path` fits linear models to features,
+    from the smallest C to the largest. Ties go to the first map, then to the smallest C. `gamma`
+    is only reported. The features of `block` test rows are computed at a time.
     """
     best: tuple[float, float, float, Any, Any] | None = None
     for strength, feature_map in maps:
@@ -218,7 +218,7 @@ def tune(
 
 
 def wrong(predictions: NDArray[Any], y: NDArray[Any]) -> float:
-    """The share of wrong predictions."""
+    """Return the share of wrong predictions."""
     return float(np.mean(predictions != y))
 
 
@@ -230,10 +230,10 @@ def linear_path(
     solver: str = OPTIMUM,
     penalties: Sequence[float] = PENALTIES,
 ) -> Iterator[Any]:
-    """Linear models from the smallest C to the largest, at their optimum or as the authors did.
+    """Yield linear models from small to large C, at their optimum or as the authors did.
 
-    With the authors' solver the largest values of C stop short of it; they are judged by their
-    validation error like all others.
+    With the authors' solver, models with the largest values of C stop short of the optimum; they
+    are judged by their validation error like all others.
     """
     if solver == OPTIMUM:
         yield from SquaredHingeClassifier(tol=_TOLERANCE).path(features, y, penalties)
@@ -245,7 +245,7 @@ def linear_path(
 
 
 def landmark_map(cell: Cell, n_landmarks: float, n_frequencies: int) -> Any:
-    """Similarities to landmarks, plain or learned, that are not fitted yet."""
+    """Make an unfitted map of similarities to landmarks, plain or learned."""
     make = partial(
         LandmarkSimilarities,
         n_components=n_landmarks,
@@ -263,11 +263,11 @@ def landmark_map(cell: Cell, n_landmarks: float, n_frequencies: int) -> Any:
 def measure_landmarks(
     cell: Cell, split: Split, n_landmarks: float, n_frequencies: int = LANDMARK_FREQUENCIES
 ) -> Result:
-    """A linear model on similarities to landmarks."""
+    """Measure a linear model on similarities to landmarks."""
     start = time.perf_counter()
     feature_map = landmark_map(cell, n_landmarks, n_frequencies)
     with warnings.catch_warnings():
-        # Of Internet Ads many rows are the same: fewer distinct centroids than asked for.
+        # Many rows of Internet Ads are the same: fewer distinct centroids than asked for.
         warnings.simplefilter("ignore", ConvergenceWarning)
         feature_map.fit(split.X_train, split.y_train)
     fit = time.perf_counter() - start
@@ -276,7 +276,7 @@ def measure_landmarks(
 
 
 def path_of(cell: Cell) -> Callable[[Any, NDArray[Any]], Iterator[Any]]:
-    """The linear models of a cell."""
+    """Return the function that fits the linear models of a cell."""
     return partial(linear_path, seed=cell.seed, solver=cell.setting("solver", OPTIMUM))
 
 
@@ -288,7 +288,7 @@ def as_result(
     fit: float = 0.0,
     details: dict[str, float] | None = None,
 ) -> Result:
-    """A result with what was chosen, and the seconds since `start`."""
+    """Return a result with the chosen settings, and the seconds since `start`."""
     n_train, _, n_test, _ = split.sizes
     details = {
         **(details or {}),
@@ -304,9 +304,9 @@ def as_result(
 
 
 def averaged_differences(groups: Groups, task: str, worse: str, better: str) -> list[float]:
-    """By how many percent the second errs less than the first, averaged over the x axis.
+    """Return by how many percent `better` errs less than `worse`, averaged over the x axis.
 
-    One number per seed, of the seeds that have every x.
+    There is one number per seed, for the seeds that have every x.
     """
     xs = groups.xs(task, better)
     by_seed: dict[int, list[float]] = {}
@@ -319,17 +319,17 @@ def averaged_differences(groups: Groups, task: str, worse: str, better: str) -> 
 
 
 def cut_note(result: Result) -> str:
-    """How many of the training rows were used, if not all."""
+    """Say how many of the training rows were used, if not all."""
     n_train, n_available = (result.details[name] for name in ("n_train", "n_available"))
     return "" if n_train == n_available else f"{n_train:g} of {n_available:g} training rows"
 
 
 def cut_lines(results: Sequence[Result]) -> list[str]:
-    """The same for all tasks, as at most one line."""
+    """Say for all tasks, in at most one line, how many training rows were used."""
     notes = {result.cell.task: cut_note(result) for result in results if cut_note(result)}
     return ["; ".join(f"{task}: {note}" for task, note in notes.items()) + "."] if notes else []
 
 
 def solver_text(name: str) -> str:
-    """How the linear model was trained."""
+    """Describe how the linear model was trained."""
     return f"Linear model: {SOLVERS[name]}."

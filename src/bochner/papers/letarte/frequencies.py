@@ -18,7 +18,7 @@ from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section, chart, value
 
 RFF, OKRFF, PBRFF = "RFF", "OKRFF", "PBRFF"
-# The paper's names, its strengths, and what these are called; rho is a multiple of the candidates.
+# The paper's names, the strengths and what they are called; rho is a multiple of the candidates.
 POSTERIORS: dict[str, tuple[str, str, tuple[float, ...]]] = {
     OKRFF: ("chi2", "rho", tuple(float(f"1e{k}") for k in range(-4, 1))),
     PBRFF: ("kl", "beta", tuple(float(f"1e{k}") for k in range(-3, 4))),
@@ -32,7 +32,7 @@ FEW, MANY = 50, 1000  # frequencies: what we take "a small" and "a large number"
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """Frequencies at random, or drawn with replacement from two kinds of posterior."""
+    """Measure random frequencies, and those drawn with replacement from two kinds of posterior."""
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     candidates = QUICK_CANDIDATES if request.quick else CANDIDATES
     gammas = svm.choose_gamma(request, run)
@@ -45,7 +45,7 @@ def collect(request: Request, run: Runner) -> list[Result]:
 
 
 def measure(cell: Cell, device: str = "cpu") -> Result:
-    """Measure one cell; support vector machines with a whole kernel matrix on the host."""
+    """Measure one cell; support vector machines with a whole kernel matrix run on the host."""
     if cell.method == svm.METHOD:
         return svm.measure(cell)
     if cell.method not in METHODS:
@@ -72,13 +72,13 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
 def _candidates(
     task: str, seed: int, max_train: int | None, device: str, gamma: float, candidates: int
 ) -> CandidateWaves:
-    """What every posterior of a split draws from."""
+    """Return the candidates from which every posterior of a split draws."""
     split = common.load_split(task, seed, max_train, device)
     return CandidateWaves.of_split(split, gamma, candidates, seed)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """One table and chart per dataset, and what the paper claims."""
+    """Report one table and chart per dataset, and what the paper claims."""
     groups = Groups(results, lambda result: (result.cell.width or 0) // 2)
     candidates = sorted({result.cell.setting("candidates") for result in results})
     strengths = "; ".join(
@@ -107,7 +107,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def train_percent(result: Result) -> float:
-    """Training error in percent."""
+    """Return the training error in percent."""
     return 100 * result.details["train error"]
 
 

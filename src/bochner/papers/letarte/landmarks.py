@@ -23,7 +23,7 @@ MAX_TRAIN = 2000
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """Shares of the rows as landmarks, at random or centroids, plain or learned."""
+    """Measure shares of the rows as landmarks, at random or centroids, plain or learned."""
     percents = request.widths or (QUICK_PERCENTS if request.quick else PERCENTS)
     gammas, columns = svm.choose_gamma(request, run), [(method, None) for method in METHODS]
     variants = [{"percent": percent, "solver": common.OPTIMUM} for percent in percents]
@@ -34,7 +34,7 @@ def collect(request: Request, run: Runner) -> list[Result]:
 
 
 def measure(cell: Cell, device: str = "cpu") -> Result:
-    """Measure one cell; learned landmarks on the device, which the others are too quick for."""
+    """Measure one cell; only learned landmarks use the device, the others are too quick for it."""
     if cell.method == svm.METHOD:
         return svm.measure(cell)
     split, share = (
@@ -47,7 +47,7 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """One table and chart per dataset, and what the paper claims."""
+    """Report one table and chart per dataset, and what the paper claims."""
     groups = Groups(results, lambda result: result.cell.setting("percent"))
     methods = groups.methods
     found = [
@@ -106,7 +106,7 @@ def _claims(groups: Groups) -> tuple[Claim, ...]:
 
 
 def _spread(groups: Groups, task: str, method: str) -> float:
-    """Standard error of the test error, averaged over the shares."""
+    """Return the standard error of the test error, averaged over the shares."""
     errors = [
         mean_and_error(groups.numbers(task, method, x, error_percent))[1]
         for x in groups.xs(task, method)

@@ -35,7 +35,7 @@ CANDIDATES = 20_000
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """Every way with every number of frequencies; gamma is the same for all."""
+    """Measure every way with every number of frequencies; gamma is the same for all."""
     counts = request.widths or (QUICK_FREQUENCIES if request.quick else FREQUENCIES)
     columns = [(method, 2 * count) for method in METHODS for count in counts]
     max_train = common.training_rows(request, TRAIN_ROWS)
@@ -62,13 +62,13 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
 
 @lru_cache(maxsize=1)
 def draw_split(task: str, seed: int, n_train: int, device: str = "cpu") -> common.Split:
-    """Rows drawn from the pool of all images."""
+    """Draw rows from the pool of all images."""
     rows = common.load_rows(task)
     return common.pool_split(rows, seed, n_train, VALID_ROWS, TEST_ROWS).on(device)
 
 
 def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]:
-    """The maps of a cell, one for each strength."""
+    """Yield the fitted maps of a cell, one for each strength."""
     X, y = split.X_train, split.y_train
     settings: dict[str, Any] = {
         "n_components": cell.width,
@@ -92,7 +92,7 @@ def _fitted_maps(cell: Cell, split: common.Split) -> Iterator[tuple[float, Any]]
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Accuracy by method and frequencies."""
+    """Report the accuracy by method and number of frequencies."""
     groups = Groups(results, lambda result: (result.cell.width or 0) // 2)
     counts = groups.xs()
     rows: list[Row] = [("frequencies", *(f"{count:g}" for count in counts))]

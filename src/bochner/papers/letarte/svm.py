@@ -1,6 +1,6 @@
 """The Gaussian support vector machine of Table 1, on the authors' own split.
 
-Its choice of gamma is taken over by the other studies.
+The other studies use its choice of gamma.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ METHOD = "SVM"
 GAMMAS = tuple(float(f"1e{k}") for k in range(-7, 3))
 AUTHORS_SEED = 42
 MAX_TRAIN = 10_000  # fewer rows prefer another gamma
-# LIBSVM's, for a C that is tried. The columns of adult are not scaled: from C = 100 on it would
-# take minutes per fit there, and err more (validation error 21.0 at C = 1, 21.4 at 100 and 1000).
+# Steps of LIBSVM for a C that is tried. The columns of adult are not scaled: from C = 100 on it
+# would take minutes per fit there, and err more (validation error 21.0 at C = 1, 21.4 at 100 and
+# 1000).
 MOST_STEPS = 1_000_000
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """The SVM on the authors' split of each dataset; further seeds are further splits.
+    """Measure the SVM on the authors' split of each dataset; further seeds are further splits.
 
-    Every gamma is a cell of its own; returned are those that were chosen.
+    Every gamma is a separate cell; the chosen ones are returned.
     """
     max_train = common.training_rows(request, MAX_TRAIN)
     results = run(
@@ -47,13 +48,13 @@ def collect(request: Request, run: Runner) -> list[Result]:
 
 
 def _rank(result: Result) -> tuple[float, ...]:
-    """Of equally good ones the smallest C, then the smallest gamma, as in :func:`tune_svm`."""
+    """Return a rank whose ties go to the smallest C, then gamma, as in :func:`tune_svm`."""
     valid_error, C, gamma = (result.details[name] for name in ("valid error", "C", "gamma"))
     return valid_error, C, gamma
 
 
 def choose_gamma(request: Request, run: Runner) -> dict[str, dict[str, float]]:
-    """What the SVM chooses on the authors' split, by dataset; those that fail are left out."""
+    """Return the SVM's choices on the authors' split, by dataset; failed ones are left out."""
     results = collect(Request(request.tasks, 1, request.quick), run)
     return {result.cell.task: {"gamma": result.details["gamma"]} for result in results}
 
@@ -64,7 +65,7 @@ def measure(cell: Cell) -> Result:
 
 
 def measure_svm(cell: Cell, split: common.Split) -> Result:
-    """The SVM with the gamma of the cell, or with its own choice where the cell has none."""
+    """Measure the SVM with the gamma of the cell, or with its own choice if the cell has none."""
     start = time.perf_counter()
     gamma = cell.setting("gamma")
     return common.as_result(
@@ -75,11 +76,11 @@ def measure_svm(cell: Cell, split: common.Split) -> Result:
 def tune_svm(
     split: common.Split, gammas: Sequence[float], penalties: Sequence[float] = common.PENALTIES
 ) -> common.Tuned:
-    """The Gaussian support vector machine whose gamma and C are best on the validation rows.
+    """Return the Gaussian SVM whose gamma and C are best on the validation rows.
 
-    It is trained on the training rows only, not again with the validation rows. Of equally good
-    pairs the one with the smallest C, then the smallest gamma, is taken: the first that the
-    authors' grid search meets.
+    It is trained on the training rows only, not again with the validation rows. Ties go to the
+    pair with the smallest C, then the smallest gamma: the first that the authors' grid search
+    meets.
     """
     kernels = [gaussian(gamma) for gamma in gammas]
     X, y = split.X_train, split.y_train
@@ -98,7 +99,7 @@ def tune_svm(
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Our errors beside the published ones."""
+    """Report our errors beside the published ones."""
     rows: list[Row] = [("dataset", "train", "test", "gamma", "C", "error %", "published", "note")]
     rows += [
         (

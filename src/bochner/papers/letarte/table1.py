@@ -24,7 +24,7 @@ from bochner.records.statistics import format_mean, is_noise, mean_and_error
 
 MAX_TRAIN = 5000
 AUTHORS_SPLITS = 3
-LANDMARKS = 0.1  # of the training rows
+LANDMARKS = 0.1  # share of the training rows
 SOLVER_WORDS = {
     common.AUTHORS: "stopped where the authors' program stops",
     common.OPTIMUM: "trained to its optimum",
@@ -32,7 +32,7 @@ SOLVER_WORDS = {
 
 
 def collect(request: Request, run: Runner, solver: str = common.OPTIMUM) -> list[Result]:
-    """The SVM, and linear models on plain and on learned similarities."""
+    """Measure the SVM, and linear models on plain and on learned similarities."""
     max_train = common.training_rows(request, MAX_TRAIN)
     gammas = svm.choose_gamma(request, run)
     cells = grid("table1", request, [(svm.METHOD, None)], max_train, gammas)
@@ -48,7 +48,7 @@ def collect(request: Request, run: Runner, solver: str = common.OPTIMUM) -> list
 
 
 def measure(cell: Cell, device: str = "cpu") -> Result:
-    """Measure one cell; D and beta tuned on the device, which the others are too quick for."""
+    """Measure one cell; only tuned D and beta use the device, the others are too quick for it."""
     split = common.load_split(cell.task, cell.seed, cell.max_train)
     if cell.method == svm.METHOD:
         return svm.measure_svm(cell, split)
@@ -58,7 +58,7 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
 
 
 def sections(results: Sequence[Result], solver: str = common.OPTIMUM) -> list[Section]:
-    """Our means beside the published numbers."""
+    """Report our means beside the published numbers."""
     groups = Groups(list(tuned_landmarks.by_column(results)))
     methods = [svm.METHOD, RBF, *COLUMNS]
     ours = [f"{OWN}, beta = {common.LANDMARK_BETA:g} and D = {common.LANDMARK_FREQUENCIES}"]
@@ -102,7 +102,7 @@ def _tried(results: Sequence[Result]) -> str:
 
 
 def _winners(groups: Groups) -> str:
-    """On how many datasets the support vector machine errs least, ours and theirs."""
+    """Say on how many datasets the support vector machine errs least, ours and theirs."""
     ours, theirs, whole = 0, 0, 0
     for task in groups.tasks:
         found = [groups.numbers(task, name, None, error_percent) for name in (svm.METHOD, RBF, PB)]
@@ -125,7 +125,7 @@ def _learned_and_plain(groups: Groups, column: str) -> Claim:
 
 
 def _shared_and_plain(groups: Groups) -> list[Claim]:
-    """Two claims of ours: never above plain landmarks but for noise, and below them."""
+    """Check two claims of ours: never above plain landmarks except for noise, and below them."""
     no_more = Claim("shared frequencies err no more than plain landmarks, but for noise (ours)")
     less = Claim("shared frequencies err less than plain landmarks (ours)")
     for task in groups.tasks:
@@ -152,8 +152,8 @@ TABLE1 = _study(
     sections=sections,
     on_devices=True,
 )
-# The authors' solver takes twenty times as long as the optimum: fewer splits, and every second D
-# and beta.
+# The authors' solver takes twenty times as long as the optimum: fewer splits, and only every
+# second D and beta.
 TABLE1_AUTHORS = _study(
     "Table 1 cut",
     "as Table 1, linear models cut short as the authors' are",

@@ -1,4 +1,4 @@
-"""Table 2: how many rows and columns the datasets have, split as the authors' program does."""
+"""Table 2: numbers of rows and columns of the datasets, split as in the authors' program."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PUBLISHED: dict[str, tuple[int, int, int, int]] = {
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """The authors' split of each dataset; further seeds are further splits."""
+    """Measure the authors' split of each dataset; further seeds are further splits."""
     seeds = range(svm.AUTHORS_SEED, svm.AUTHORS_SEED + request.seeds)
     return run([Cell("table2", task, "split", None, s) for task in request.tasks for s in seeds])
 
 
 def measure(cell: Cell) -> Result:
-    """The score is the share of numbers that are the published ones."""
+    """Measure one cell; the score is the share of numbers that equal the published ones."""
     start = time.perf_counter()
     sizes = common.load_split(cell.task, cell.seed, None).sizes
     same = sum(ours == theirs for ours, theirs in zip(sizes, PUBLISHED[cell.task], strict=True))
@@ -38,7 +38,7 @@ def measure(cell: Cell) -> Result:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Our numbers beside the published ones."""
+    """Report our numbers beside the published ones."""
     titles = (title for column in COLUMNS for title in (column, "(paper)"))
     rows: list[Row] = [("dataset", *titles)]
     claim = Claim("the authors' split of our files has the published numbers of rows and columns")

@@ -1,6 +1,6 @@
 """Figures 1 and 4: five landmarks in the plane, plain and learned.
 
-The paper shows two toy datasets and gives no formula for them. These are two of our own: one
+The paper shows two toy datasets and gives no formula for them. Here are two of our own: one
 whose classes change along one direction only, and one where a ring surrounds a disc.
 """
 
@@ -34,16 +34,19 @@ Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def stripes(n: int, random_state: RandomState) -> Rows:
-    r"""Three stripes in the square: :math:`y = \operatorname{sign}(\sin 5 x_1 + \text{noise})`."""
+    r"""Draw three stripes in the square.
+
+    The labels are :math:`y = \operatorname{sign}(\sin 5 x_1 + \text{noise})`.
+    """
     X = random_state.uniform(-1, 1, size=(n, 2))
     values = np.sin(5 * X[:, 0]) + NOISE * random_state.standard_normal(n)
     return X, np.where(values > 0, 1, -1)
 
 
 def ring(n: int, random_state: RandomState) -> Rows:
-    r"""A ring around a disc in the square: the sign of :math:`0.45 - |x| + \text{noise}`."""
+    r"""Draw a ring around a disc in the square: the sign of :math:`0.45 - |x| + \text{noise}`."""
     X = random_state.uniform(-1, 1, size=(n, 2))
-    # Half of the noise: the distance from the middle varies half as much as the sine.
+    # Half the noise: the distance from the middle varies half as much as the sine.
     values = 0.45 - np.linalg.norm(X, axis=1) + NOISE / 2 * random_state.standard_normal(n)
     return X, np.where(values > 0, 1, -1)
 
@@ -52,7 +55,7 @@ TOYS: dict[str, Callable[[int, RandomState], Rows]] = {"stripes": stripes, "ring
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """The support vector machine, and linear models with its gamma on similarities."""
+    """Measure the support vector machine, and linear models with its gamma on similarities."""
     exact = run(grid("toys", request, [(svm.METHOD, None)]))
     cells = [
         replace(
@@ -77,13 +80,13 @@ def measure(cell: Cell) -> Result:
 
 @lru_cache(maxsize=1)
 def draw_split(task: str, seed: int) -> common.Split:
-    """Rows of toy data to train, to choose on and to test."""
+    """Draw rows of toy data to train, to validate and to test."""
     X, y = TOYS[task](sum(SPLIT), RandomState(seed))
     return common.pool_split(LocalDataset(task, X, y), seed, *SPLIT)
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """The errors, and a picture of the similarities."""
+    """Report the errors, and a picture of the similarities."""
     groups = Groups(results, lambda result: None)
     methods = groups.methods
     rows: list[Row] = [("data", *methods)]
@@ -120,14 +123,14 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def _first_pair(groups: Groups, task: str) -> list[Result]:
-    """Plain and learned landmarks of the first seed that has both."""
+    """Return the plain and learned landmarks of the first seed that has both."""
     plain, learned = (groups.seeds(task, method) for method in (RBF_R, PB_R))
     seeds = sorted(plain.keys() & learned.keys())
     return [plain[seeds[0]], learned[seeds[0]]] if seeds else []
 
 
 def picture(results: Sequence[Result]) -> Figure:
-    """Similarity to each landmark, and the decision of the linear model; one row per result.
+    """Draw the similarity to each landmark, and the linear model's decision; one row per result.
 
     The results are of the same toy data with the same seed: plain and learned landmarks.
     """

@@ -1,7 +1,8 @@
 """Landmarks with frequencies of their own, D and beta chosen on validation rows as in the paper.
 
-A landmark has a set of frequencies, of which the first D are used: as random as D drawn anew. So
-the similarities for every D and beta come from the same waves, in one pass over the rows.
+A landmark has a set of frequencies, of which the first D are used; they are as random as D drawn
+anew. The similarities for every D and beta therefore come from the same waves, in one pass over
+the rows.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ from bochner.targets import Target
 Setting = tuple[int, float]  # D and beta
 FREQUENCIES: tuple[int, ...] = (8, 16, 32, 64, 128)
 BETAS = tuple(float(f"1e{k}") for k in range(-3, 4))
-WAVES = np.float32  # twice as fast, with errors of 1e-6 where 64 frequencies have those of 1e-1
+WAVES = np.float32  # twice as fast, with errors of 1e-6 where 64 frequencies have errors of 1e-1
 
 PB, PB_D_TUNED, PB_BETA_TUNED, OWN = "PB", "PB beta=1", "PB D=64", "own"
-# The columns, and which settings each chooses from; `OWN` is what we do without a choice.
+# The columns, and the settings each chooses from; `OWN` is our default, without a choice.
 COLUMNS: dict[str, Callable[[int, float], bool]] = {
     PB: lambda D, beta: True,
     PB_D_TUNED: lambda D, beta: beta == common.LANDMARK_BETA,
@@ -82,7 +83,7 @@ class LandmarkFamily:
         kernel = resolve_kernel("gaussian", gamma, X, random_state)
         count = int(np.ceil(share * len(y)))
         with warnings.catch_warnings():
-            # Of Internet Ads many rows are the same: fewer distinct centroids than asked for.
+            # Many rows of Internet Ads are the same: fewer distinct centroids than asked for.
             warnings.simplefilter("ignore", ConvergenceWarning)
             landmarks = place_landmarks(placement, X, y, target, count, random_state)
         n_candidates, d = most * landmarks.points.shape[0], X.shape[1]
@@ -92,9 +93,10 @@ class LandmarkFamily:
         return cls(OwnSets.of_rows(candidates, rows, y, target, landmarks))
 
     def similarities(self, parts: Sequence[Any], settings: Sequence[Setting]) -> list[Any]:
-        """For parts of the rows, each of shape (settings, rows, landmarks), where they are.
+        """Return similarities for parts of the rows, each of shape (settings, rows, landmarks).
 
-        The frequencies, which take long to draw in many dimensions, are drawn once for all parts.
+        They are on the device of the rows. The frequencies, which take long to draw in many
+        dimensions, are drawn once for all parts.
         """
         sets, size = self.sets, self.sets.candidates.multiple
         coefficients = np.zeros((*sets.losses.shape, len(settings)), np.complex128)
@@ -114,13 +116,13 @@ class LandmarkFamily:
 
 
 def tried(coarse: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """D and beta to choose from; in a quick version every second one."""
+    """Return D and beta to choose from; in a quick version every second one."""
     some = slice(1, None, 2) if coarse else slice(None)
     return FREQUENCIES[some], BETAS[some]
 
 
 def measure_tuned(cell: Cell, split: common.Split, share: float, device: str = "cpu") -> Result:
-    """The error of every column, all from one family; the score is that of `PB`."""
+    """Measure the error of every column, all from one family; the score is that of `PB`."""
     settings = list(product(*tried(cell.setting("coarse", False))))
     start, gamma = time.perf_counter(), cell.setting("gamma")
     rows, most = (split.X_train, split.y_train), max(D for D, _ in settings)
@@ -140,10 +142,10 @@ def measure_tuned(cell: Cell, split: common.Split, share: float, device: str = "
 
 
 def measure_own(cell: Cell, split: common.Split, share: float, device: str = "cpu") -> Result:
-    """The same without a choice, with landmarks as the method of the cell places them.
+    """Measure the error without a choice, with landmarks placed as the cell's method does.
 
-    Frequencies of very many dimensions take longest to draw: the similarities of all rows are
-    computed with one draw.
+    Frequencies in very many dimensions take longest to draw, so that the similarities of all rows
+    are computed with one draw.
     """
     placement = "random" if cell.method == common.PB_R else "kmeans"
     D, beta, gamma = common.LANDMARK_FREQUENCIES, common.LANDMARK_BETA, cell.setting("gamma")
@@ -162,7 +164,7 @@ def measure_own(cell: Cell, split: common.Split, share: float, device: str = "cp
 
 
 def _moved(X: Any, device: str, dtype: Any) -> Any:
-    """Rows of a dtype where they are wanted; on a device they are dense."""
+    """Move rows to a device in a dtype; on a device other than the CPU they are dense."""
     return X.astype(dtype) if is_numpy_device(device) else on_device(dense(X), device, dtype)
 
 
@@ -177,7 +179,7 @@ class _Choice:
 def _best(
     family: LandmarkFamily, split: common.Split, settings: list[Setting], path: Any, device: str
 ) -> dict[str, _Choice]:
-    """For each column the first of the models that err least on the validation rows."""
+    """Return for each column the first of the models that err least on the validation rows."""
     best: dict[str, _Choice] = {}
     rows = [_moved(part, device, WAVES) for part in (split.X_train, split.X_valid)]
     training, validation = family.similarities(rows, settings)
@@ -196,7 +198,7 @@ def _best(
 
 
 def by_column(results: Sequence[Result]) -> Iterator[Result]:
-    """Results of one method each: those of families become one for each column."""
+    """Yield results of one method each; the result of a family becomes one for each column."""
     for result in results:
         if result.cell.method != PB:
             yield result

@@ -1,4 +1,4 @@
-"""Eight clusters in ten dimensions: data for which one Gaussian density is far off.
+"""Eight clusters in ten dimensions: data that a single Gaussian density fits badly.
 
 Not in the paper.
 """
@@ -19,13 +19,13 @@ METHODS = (*COMMON, "weighted 4", "mixture 4", "mixture 8", "mixture 16")
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """The errors, and what we expect."""
+    """Report the errors, and what we expect."""
     heading = "Eight clusters: normalised spectral error of the Gram matrix"
     return error_sections(results, heading, "Not in the paper.", claims, "What we expect")
 
 
 def claims(groups: Groups) -> list[Claim]:
-    """That as many Gaussians as clusters help."""
+    """Check the claim that as many Gaussians as clusters help."""
     text = "the orthogonalised mixture of 8 has at most half of Nystroem's error"
     return [error_ratio(groups, text, "mixture 8", NYSTROEM, limit=0.5)]
 

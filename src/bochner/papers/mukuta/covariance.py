@@ -29,7 +29,7 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
     """Measure one cell.
 
     The score is the root mean square of the correlations between different features of patches,
-    among the first 400; `details` has that of the maps after pooling as well.
+    among the first 400; `details` has the same for the maps after pooling.
     """
     start = time.perf_counter()
     data = networks.load_part(networks.dataset_of(cell.task), cell.max_train, cell.seed)
@@ -43,7 +43,7 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
 def last_features(
     network: ConvolutionalKernelNetwork, images: Any
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Features of the last layer: of single patches, and after pooling."""
+    """Return features of the last layer: of single patches, and after pooling."""
     *layers, last = network.layers_
     before = cast(images, namespace(images).float32)
     before = before[..., None] if before.ndim == 3 else before
@@ -63,21 +63,21 @@ def last_features(
 
 
 def off_diagonal(features: NDArray[Any], most: int = MAPS) -> float:
-    """Root mean square of the correlations between different columns that vary."""
+    """Return the root mean square of the correlations between different columns that vary."""
     correlations = correlation(features, most)
     apart = correlations[~np.eye(len(correlations), dtype=bool)]
     return float(np.sqrt(np.mean(apart**2)))
 
 
 def correlation(features: NDArray[Any], most: int = MAPS) -> NDArray[np.float64]:
-    """The covariance of columns that were rescaled to variance one."""
+    """Return the covariance of columns that were rescaled to variance one."""
     rows = features[:, :most].astype(np.float64)
     spread = rows.std(axis=0)
     return np.atleast_2d(np.corrcoef(rows[:, spread > 1e-9 * spread.max()], rowvar=False))
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Correlations between the features of the last layer."""
+    """Report correlations between the features of the last layer."""
     groups = Groups(results)
     rows: list[Row] = [("architecture", "approximation", "of patches", "after pooling")]
     rows += [

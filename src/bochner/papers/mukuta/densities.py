@@ -17,16 +17,16 @@ from bochner.records.sections import Claim, Section
 MIXTURES = tuple(f"{kind} {m}" for kind in ("weighted", "mixture") for m in (4, 16, 64))
 QUICK_MIXTURES = ("weighted 16", "mixture 16")
 DIMENSION = 10
-ROWS = 5000  # to fit the maps, and as many others to measure the error
+ROWS = 5000  # rows to fit the maps, and as many others to measure the error
 CLUSTERS, CLUSTER_DISTANCE, CLUSTER_WIDTH = 8, 4.0, 0.7
 
-LOW, HIGH = 160, 640  # the widths that claims about few and about many columns speak of
+LOW, HIGH = 160, 640  # the widths of claims about few and about many columns
 COMPARABLE = 1.5  # what we take "comparable" to mean: at most this many times the error
 SIMILAR = 3.0  # and "similar for each distribution": the largest by the smallest
 
 
 def collect_densities(request: Request, run: Runner) -> list[Result]:
-    """All maps, with mixtures of several sizes."""
+    """Measure all maps, with mixtures of several sizes."""
     mixtures = QUICK_MIXTURES if request.quick else MIXTURES
     return gram_error.collect("densities", request, run, (*COMMON, *mixtures))
 
@@ -40,13 +40,13 @@ def measure(cell: Cell) -> Result:
 
 @lru_cache(maxsize=1)
 def sample(task: str, seed: int, n: int) -> gram_error.Sample:
-    """Rows to fit to, and as many to measure the error on."""
+    """Draw rows to fit to, and as many to measure the error on."""
     X = draw(task, 2 * n, np.random.RandomState(seed))
     return gram_error.Sample(X[:n], gram_error.Gram(X[n:], 1 / (2 * DIMENSION)))
 
 
 def draw(task: str, n: int, random_state: np.random.RandomState) -> Float:
-    """Synthetic rows: independent coordinates, or clusters."""
+    """Draw synthetic rows: independent coordinates, or clusters."""
     shape = (n, DIMENSION)
     if task == "gaussian":
         return random_state.standard_normal(shape)
@@ -60,7 +60,7 @@ def draw(task: str, n: int, random_state: np.random.RandomState) -> Float:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """The errors, and what the paper claims."""
+    """Report the errors, and what the paper claims."""
     return gram_error.error_sections(
         results,
         "Normalised spectral error of the Gram matrix",
@@ -71,7 +71,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def claims(groups: Groups) -> list[Claim]:
-    """What the paper says of its Figure 1."""
+    """Check what the paper says about its Figure 1."""
     found = [
         gram_error.smaller_error(
             groups, f"{MERCER} has a smaller error than {other} at D <= {LOW}", MERCER, other, LOW

@@ -33,7 +33,7 @@ EXACT_NYSTROEM = 640  # columns up to which scikit-learn's own is used
 
 
 def make_map(method: str, width: int | None, gamma: float, seed: int) -> Any:
-    """A feature map that is not fitted yet."""
+    """Make an unfitted feature map."""
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; there are {', '.join(METHODS)}.")
     settings: dict[str, Any] = {"n_components": width, "gamma": gamma, "random_state": seed}
@@ -47,20 +47,20 @@ def make_map(method: str, width: int | None, gamma: float, seed: int) -> Any:
 
 
 def timed_fit(feature_map: Any, X: NDArray[Any]) -> float:
-    """Fit a map, and the seconds that it took."""
+    """Fit a map; return the seconds that it took."""
     start = time.perf_counter()
     with warnings.catch_warnings():
-        # Widths are the paper's: warnings that they cut a shell of equal eigenvalues help nobody.
+        # Widths are the paper's: warnings about a cut through equal eigenvalues are of no use.
         warnings.simplefilter("ignore", UserWarning)
         feature_map.fit(X)
     return time.perf_counter() - start
 
 
 class TriangularNystroem:
-    """Nystroem features through a Cholesky factor, for numbers of landmarks whose SVD takes long.
+    """Nystroem features through a Cholesky factor, for many landmarks, whose SVD takes long.
 
-    The same kernel as scikit-learn's but for the jitter, which only makes it smaller; at 2560
-    columns the spectral errors of the two differ by less than 1e-4 of themselves.
+    The kernel is scikit-learn's except for the jitter, which only makes it smaller; at 2560
+    columns the relative difference of their spectral errors is less than 1e-4.
     """
 
     def __init__(self, *, n_components: int, gamma: float, random_state: int) -> None:
@@ -78,7 +78,7 @@ class TriangularNystroem:
         return self
 
     def transform(self, X: NDArray[Any]) -> Float:
-        """Features of rows."""
+        """Return the features of rows."""
         between = rbf_kernel(self.landmarks_, X.astype(np.float64), gamma=self.gamma)
         features: Float = linalg.solve_triangular(
             self.factor_, between, lower=True, overwrite_b=True, check_finite=False

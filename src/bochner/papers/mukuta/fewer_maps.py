@@ -13,7 +13,7 @@ from bochner.records.sections import Claim, Row, Section, chart
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Accuracy by the number of maps in the last layer."""
+    """Report accuracy by the number of maps in the last layer."""
     groups = Groups(results)
     methods = [method for method in METHODS if method in groups.methods]
     return [_section(groups, task, methods) for task in groups.tasks]

@@ -1,4 +1,4 @@
-"""The error of a Gram matrix: how it is measured, and what is said of it.
+"""The error of a Gram matrix: how it is measured, and how it is reported.
 
 The score of a cell is the normalised spectral error of the Gram matrix of rows that no map has
 seen, ``|K - Phi Phi^T|_2 / |K|_2``: small is good.
@@ -33,7 +33,7 @@ from bochner.papers.study import Request, Runner, Study, Version, grid, timed_re
 from bochner.records.cells import Cell, Result
 from bochner.records.sections import Claim, Row, Section
 
-STORED_GRAM = 5000  # rows whose Gram matrix is stored; of more it is computed again when needed
+STORED_GRAM = 5000  # rows whose Gram matrix is stored; that of more rows is computed when needed
 WIDTHS, QUICK_WIDTHS, QUICK_ROWS = (40, 160, 640, 2560), (40, 160), 1000
 
 
@@ -44,7 +44,7 @@ def collect(
     methods: Sequence[str],
     widths: Sequence[int] = WIDTHS,
 ) -> list[Result]:
-    """Every map at every width."""
+    """Measure every map at every width."""
     widths = request.widths or (QUICK_WIDTHS if request.quick else widths)
     max_train = QUICK_ROWS if request.quick else None
     return run(grid(experiment, request, product(methods, widths), max_train))
@@ -53,7 +53,7 @@ def collect(
 def make_study(
     full_time: str, quick_time: str, seeds: int = 10, quick_note: str = "", **values: Any
 ) -> Study:
-    """A study of columns, with what the quick versions have in common."""
+    """Make a study of columns, with what the quick versions have in common."""
     note = quick_note or "1000 rows, 40 and 160 columns, two seeds"
     quick = Version(2, quick_time, note)
     return Study(
@@ -74,7 +74,7 @@ class Gram:
         self.norm = spectral_norm(self.product, len(X))
 
     def product(self, v: Float) -> Float:
-        """The matrix times a vector."""
+        """Return the matrix times a vector."""
         if self.stored is not None:
             return np.asarray(self.stored @ v)
         parts = [
@@ -86,14 +86,14 @@ class Gram:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows to fit maps to, and the Gram matrix of others."""
+    """Rows to fit maps to, and the Gram matrix of other rows."""
 
     X: NDArray[Any]
     gram: Gram
 
 
 def spectral_norm(product: Callable[[Float], Float], n: int) -> float:
-    """The largest absolute eigenvalue of a symmetric matrix, from products with vectors."""
+    """Return the largest absolute eigenvalue of a symmetric matrix, from matrix products."""
     if n <= 3:  # too small for Lanczos
         columns = [product(column) for column in np.eye(n)]
         return float(np.linalg.norm(np.stack(columns), 2))
@@ -106,14 +106,14 @@ def spectral_norm(product: Callable[[Float], Float], n: int) -> float:
 
 
 def spectral_error(gram: Gram, features: NDArray[Any]) -> float:
-    """``|K - Phi Phi^T|_2 / |K|_2``, without forming the difference."""
+    """Return ``|K - Phi Phi^T|_2 / |K|_2``, without forming the difference."""
     rows = features.astype(np.float64, copy=False)
     error = spectral_norm(lambda v: gram.product(v) - rows @ (rows.T @ v), len(rows))
     return error / gram.norm
 
 
 def measure_error(cell: Cell, sample: Callable[[], Sample]) -> Result:
-    """The error of a map's Gram matrix, with its certificate where there is one."""
+    """Measure the error of a map's Gram matrix, with its certificate if there is one."""
     start = time.perf_counter()
     drawn = sample()
     feature_map = make_map(cell.method, cell.width, drawn.gram.gamma, cell.seed)
@@ -136,7 +136,7 @@ def error_sections(
     claims: Callable[[Groups], list[Claim]],
     claims_heading: str = "What the paper claims",
 ) -> list[Section]:
-    """A table and a chart of the errors for every task, and what became of the claims."""
+    """Report a table and a chart of the errors for every task, and the checked claims."""
     groups = Groups(results)
     widths = groups.xs()
     found = [Section(f"{heading}, {groups.over()}", lines=(line,))]
@@ -155,7 +155,7 @@ def error_sections(
 def smaller_error(
     groups: Groups, text: str, ours: str, theirs: str, most: float = np.inf
 ) -> Claim:
-    """The claim that our error is the smaller one, with up to `most` columns."""
+    """Check the claim that our error is the smaller one, with up to `most` columns."""
     claim = Claim(text)
     for task, method, width in groups:
         if method == ours and width <= most:
@@ -167,7 +167,7 @@ def smaller_error(
 def error_ratio(
     groups: Groups, text: str, ours: str, theirs: str, limit: float, least: int = 0
 ) -> Claim:
-    """The claim that our mean error is at most `limit` times that of the other method."""
+    """Check the claim that our mean error is at most `limit` times that of the other method."""
     claim = Claim(text)
     for task, method, width in groups:
         others = groups.numbers(task, theirs, width, score)
@@ -178,7 +178,7 @@ def error_ratio(
 
 
 def certificate_lines(results: Sequence[Result]) -> tuple[str, ...]:
-    """Whether any certificate was violated, how loose they are, and how far predictions are."""
+    """Say if any certificate was violated, how loose they are, and how far off predictions are."""
     certified = [result for result in results if "certified" in result.details]
     if not certified:
         return ()

@@ -27,7 +27,7 @@ def measure(cell: Cell) -> Result:
 
 @lru_cache(maxsize=1)
 def sample(seed: int, n: int) -> gram_error.Sample:
-    """All training rows to fit to, and some test rows to measure the error on."""
+    """Return all training rows to fit to, and some test rows to measure the error on."""
     data = load_cifar10_hog()
     X, X_test = data.X_train, data.X_test
     order = np.random.RandomState(seed).permutation(len(X_test))
@@ -37,7 +37,7 @@ def sample(seed: int, n: int) -> gram_error.Sample:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """The errors, and what the paper claims."""
+    """Report the errors, and what the paper claims."""
     return gram_error.error_sections(
         results,
         "CIFAR-10 HOG: normalised spectral error of the Gram matrix",
@@ -49,7 +49,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def claims(groups: Groups) -> list[Claim]:
-    """What the paper says of its Figure 2."""
+    """Check what the paper says about its Figure 2."""
     return [
         gram_error.smaller_error(
             groups, f"{MERCER} has a smaller error than {other}", MERCER, other

@@ -1,8 +1,8 @@
 """Figures 3 and 4: ridge regression and linear support vector machines on features.
 
-The score is of the test rows: accuracy, or R2 for numbers. Where all seeds share one test part
+The score is on the test rows: accuracy, or R2 for regression. If all seeds share one test part,
 there are two kinds of noise: over the seeds, and over tenths of the test part, one per seed, which
-has the noise of the test rows in it.
+includes the noise of the test rows.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ from bochner.records.wording import listed
 CLASSES = ("a9a", "ijcnn1", "covtype")
 YEARS = "yearmsd"  # its file is large, and not among those that most people have
 NUMBERS = ("cpusmall", "cadata", YEARS)
-TRAINING = {"covtype": 522910, YEARS: 463715}  # rows, of those that are always cut
-TEST_SHARE = {"covtype": 0.1, "cpusmall": 0.2, "cadata": 0.2}  # of data without a fixed split
+TRAINING = {"covtype": 522910, YEARS: 463715}  # rows of the datasets that are always cut
+TEST_SHARE = {"covtype": 0.1, "cpusmall": 0.2, "cadata": 0.2}  # for data without a fixed split
 
-# The density that does best on held-out training rows: how many Gaussians depends on the data.
+# The density that does best on held-out training rows: the data decide how many Gaussians.
 CHOSEN, CANDIDATES = "Mercer, chosen", {MERCER: 1, "mixture 8": 8, "mixture 32": 32}
 METHODS = (RANDOM, ORTHOGONAL, NYSTROEM, MERCER, CHOSEN)
 
 PENALTY, RIDGE = 100.0, 0.01  # C of the support vector machine, lambda of the ridge regression
-DENSITY_ROWS = {True: 10_000, False: 1000}  # that Mercer maps are fitted to: classes, numbers
+DENSITY_ROWS = {True: 10_000, False: 1000}  # rows to fit Mercer maps to: classes, numbers
 PART, PARTS = "part", 10  # of the test rows of a fixed split, one per seed
-HELD_OUT = 0.2  # of the training rows, where something is chosen
-CHOOSING_ROWS = 10_000  # with which it is; as many as densities are fitted to
+HELD_OUT = 0.2  # share of the training rows, if something is chosen
+CHOOSING_ROWS = 10_000  # rows used for the choice; as many as densities are fitted to
 LARGEST_TRAINING = 50_000  # rows; covtype has ten times as many
 FEW = 640  # columns up to which the paper claims to be better than random features
 
 
 def measure(cell: Cell, device: str = "cpu") -> Result:
-    """Measure one cell; on the device are support vector machines, and the features of our maps.
+    """Measure one cell; support vector machines and the features of our maps use the device.
 
     Ridge regressions, which are quick, stay on the host.
     """
@@ -76,8 +76,8 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
     if cell.task in NUMBERS:
         details["MSE"] = float(np.mean((predictions - y_test) ** 2))
     elif cell.task not in TEST_SHARE:
-        # All seeds share these test rows. Ten seeds divide them among themselves: over such
-        # parts a standard error has the noise of the test rows in it.
+        # All seeds share these test rows. Ten seeds divide them among themselves: a standard
+        # error over such parts includes the noise of the test rows.
         correct = predictions == y_test
         details[PART] = float(correct[cell.seed % PARTS :: PARTS].mean())
     score = _measure_of(cell.task).score(y_test, predictions)
@@ -89,9 +89,9 @@ def _measure_of(task: str) -> Measure:
 
 
 def _choose_density(cell: Cell, X: NDArray[Any], y: NDArray[Any], device: str) -> str:
-    """The candidate that does best on the last of the training rows, which are in random order.
+    """Return the candidate that does best on the last training rows, which are in random order.
 
-    Of more than `CHOOSING_ROWS` the first are used.
+    If there are more than `CHOOSING_ROWS` rows, the first ones are used.
     """
     X, y = X[:CHOOSING_ROWS], y[:CHOOSING_ROWS]
     n = len(y) - round(HELD_OUT * len(y))
@@ -112,10 +112,10 @@ def _predictions(
     device: str,
     block: int = 5000,
 ) -> tuple[NDArray[Any], float]:
-    """What the linear model says of test rows, and the seconds of the map's fit."""
+    """Return the linear model's predictions of test rows, and the seconds of the map's fit."""
     classes = cell.task in CLASSES
     feature_map = make_map(method, cell.width, 1 / (2 * X.shape[1]), cell.seed)
-    # The paper estimates densities from few rows. Landmarks come from all.
+    # The paper estimates densities from few rows. Landmarks come from all rows.
     rows = X[: DENSITY_ROWS[classes]] if method in MERCER_MAPS else X
     fit = timed_fit(feature_map, rows)
     place = device if classes and method != NYSTROEM else "cpu"
@@ -130,11 +130,11 @@ def _predictions(
 
 
 def _coefficients(features: Any, y: NDArray[Any], classes: bool, device: str) -> Float:
-    """Of the linear model on top, which has no intercept in the paper: not our own head."""
+    """Fit the linear model on top, which has no intercept in the paper, unlike our own head."""
     if not classes:
         model = Ridge(alpha=RIDGE, fit_intercept=False, solver="cholesky")
         return np.asarray(model.fit(features, y).coef_)
-    # The minimiser of LIBLINEAR's squared hinge without a bias, its default, found faster.
+    # The minimiser of LIBLINEAR's default, the squared hinge without a bias, found faster.
     rows = on_device(cast(features, single_dtype(features)), device)
     solution = solve_squared_hinge(rows, y, PENALTY, fit_intercept=False, tol=1e-5)
     return to_numpy(solution.coefficients).astype(np.float64)[:, 0]
@@ -142,7 +142,7 @@ def _coefficients(features: Any, y: NDArray[Any], classes: bool, device: str) ->
 
 @lru_cache(maxsize=1)
 def load_rows(task: str, seed: int, max_train: int | None) -> LocalDataset:
-    """Rows in a random order, scaled by the training part to [0, 1], for numbers to [-1, 1]."""
+    """Return shuffled rows, scaled by the training part to [0, 1], in regression to [-1, 1]."""
     random_state = np.random.RandomState(seed)
     if task == YEARS:
         data = load_yearmsd()
@@ -167,7 +167,7 @@ def load_rows(task: str, seed: int, max_train: int | None) -> LocalDataset:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Accuracies or mean squared errors, one chart per task, and what the paper claims."""
+    """Report accuracies or mean squared errors, a chart per task, and what the paper claims."""
     groups = Groups(results)
     rows: list[Row] = [("task", "columns", *groups.methods)]
     charts = []
@@ -194,7 +194,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def _protocol(tasks: Sequence[str], results: Sequence[Result]) -> str:
-    """Training rows, models and test parts, as one line."""
+    """Describe training rows, models and test parts in one line."""
     most = max(result.cell.max_train or LARGEST_TRAINING for result in results)
     whole = [f"{name} has {TRAINING[name]}" for name in tasks if TRAINING.get(name, 0) > most]
     cut = f" ({', '.join(whole)})" if whole else ""
@@ -218,7 +218,7 @@ def _protocol(tasks: Sequence[str], results: Sequence[Result]) -> str:
 
 
 def claims(groups: Groups) -> list[Claim]:
-    """What the paper says of its Figures 3 and 4."""
+    """Check what the paper says about its Figures 3 and 4."""
     found = []
     for ours in (method for method in (MERCER, CHOSEN) if method in groups.methods):
         for other in (RANDOM, ORTHOGONAL):
@@ -237,10 +237,10 @@ def claims(groups: Groups) -> list[Claim]:
 def _differences(
     groups: Groups, ours: str, theirs: str, parts: bool, most: float = np.inf
 ) -> list[tuple[str, float, float]]:
-    """Where both were measured: the place, by how much ours is better, and the standard error.
+    """Return the places where both were measured, our lead there, and its standard error.
 
-    The place has the difference in the unit of the table. With `parts` the noise of test rows that
-    all seeds share is part of the error.
+    The text of a place has the difference in the unit of the table. With `parts`, the noise of
+    test rows that all seeds share is part of the error.
     """
     found = []
     for task, method, width in groups:

@@ -1,10 +1,10 @@
 """Linear models on the features of convolutional kernel networks.
 
 A network learns from the training images without their labels, and a linear support vector machine
-(squared hinge, one against the others) is trained on its features. What is chosen, the penalty and
-where there are several the quantile of the bandwidth, is chosen on a sixth of the training images;
-then the model is trained on all of them. Images may be on the host or on a GPU, and everything
-is computed where they are.
+(squared hinge, one against the others) is trained on its features. The penalty and, if there are
+several, the quantile of the bandwidth are chosen on a sixth of the training images; then the model
+is trained on all of them. Images may be on the host or on a GPU, and everything is computed where
+they are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ METHODS = {OPTIMIZED: "optimized", RANDOM: "fourier", NYSTROEM: "nystroem", MERC
 FILES = {"mnist": ("mnist.npz",), "cifar10": ("cifar10_train.npz", "cifar10_test.npz")}
 
 PENALTIES = tuple(2.0**power for power in range(-3, 16, 2))
-QUANTILE = 0.1  # of the bandwidth, where nothing is chosen
+QUANTILE = 0.1  # of the bandwidth, if nothing is chosen
 PATCHES = 300_000
 # of the quick versions, which have `max_train` images
 QUICK_IMAGES, QUICK_PATCHES, QUICK_MAP = 600, 20_000, OptimizedMap(5_000, 20)
@@ -47,7 +47,7 @@ HELD_OUT = 6  # one of this many training images is held out
 def make_study(
     tasks: tuple[str, ...], quick_task: str, full_time: str, quick_time: str, **values: Any
 ) -> Study:
-    """A study of networks; its tasks are names of architectures."""
+    """Make a study of networks; its tasks are names of architectures."""
     note = f"{quick_task}, {QUICK_IMAGES} images to train, one seed, a short optimisation"
     return Study(
         paper=PAPER,
@@ -67,14 +67,14 @@ def collect(
     full_widths: Sequence[int | None] = (None,),
     quick_widths: Sequence[int | None] = (None,),
 ) -> list[Result]:
-    """Every approximation with every number of maps in the last layer."""
+    """Measure every approximation with every number of maps in the last layer."""
     widths = request.widths or (quick_widths if request.quick else full_widths)
     columns = [(method, width) for width in widths for method in METHODS]
     return run(grid(experiment, request, columns, QUICK_IMAGES if request.quick else None))
 
 
 def measure_accuracy(cell: Cell, quantiles: Sequence[float], device: str = "cpu") -> Result:
-    """The accuracy of a linear model on the features of a network.
+    """Measure the accuracy of a linear model on the features of a network.
 
     The task of the cell is the name of an architecture, its width the number of maps of the last
     layer, None for that of the architecture. Held-out images choose among the `quantiles` of the
@@ -115,13 +115,13 @@ def measure_accuracy(cell: Cell, quantiles: Sequence[float], device: str = "cpu"
 
 
 def dataset_of(name: str) -> str:
-    """The images that an architecture is for: ``cifar10`` for ``cifar-pm``."""
+    """Return the dataset that an architecture is for: ``cifar10`` for ``cifar-pm``."""
     return {"mnist": "mnist", "cifar": "cifar10"}[name.partition("-")[0]]
 
 
 @lru_cache(maxsize=1)
 def load_part(name: str, max_train: int | None, seed: int) -> LocalDataset:
-    """The images of a dataset; of more than `max_train` a part, and half as many to test."""
+    """Return the images of a dataset; at most `max_train`, then half as many to test."""
     data = _all_images(name)
     if max_train is None or len(data.y_train) <= max_train:
         return data
@@ -139,13 +139,13 @@ def _all_images(name: str) -> LocalDataset:
 
 
 def architecture(name: str, maps: int | None = None) -> tuple[Layer, ...]:
-    """A named architecture, with another number of maps in its last layer."""
+    """Return a named architecture, with another number of maps in its last layer."""
     *first, last = ARCHITECTURES[name]
     return (*first, last if maps is None else replace(last, maps=maps))
 
 
 def fitted(cell: Cell, X: Any, quantile: float) -> tuple[ConvolutionalKernelNetwork, float]:
-    """The network of a cell, fitted to images, and the seconds that it took."""
+    """Fit the network of a cell to images; return it with the seconds that it took."""
     if cell.method not in METHODS:
         raise ValueError(f"there is no method {cell.method!r}; there are {', '.join(METHODS)}.")
     quick = cell.max_train is not None
@@ -163,12 +163,12 @@ def fitted(cell: Cell, X: Any, quantile: float) -> tuple[ConvolutionalKernelNetw
 
 
 def memory_at(X: Any) -> int:
-    """Bytes of scratch memory of a network where the images are."""
+    """Return the bytes of scratch memory of a network on the device of the images."""
     return 2**30 if is_host(X) else 2**33
 
 
 def _clock(X: Any) -> float:
-    """The time, after everything that was asked of the device is done."""
+    """Return the time, once everything that was asked of the device is done."""
     if not isinstance(X, np.ndarray):
         import torch
 

@@ -1,9 +1,9 @@
 """Table 2: accuracy of convolutional kernel networks with four approximations.
 
-The architectures of the paper's settings 1, 2 and 3 are in an appendix that is not at hand. So the
-published numbers of a dataset are shown as a range over its settings, and no architecture of ours
-is said to be one of them. CIFAR-100 and SVHN are left out: their images are not among the data
-files.
+The architectures of the paper's settings 1, 2 and 3 are in an appendix that is not at hand. The
+published numbers of a dataset are therefore shown as a range over its settings, and no
+architecture of ours is said to be one of them. CIFAR-100 and SVHN are left out: their images are
+not among the data files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PUBLISHED: dict[str, tuple[tuple[float, ...], ...]] = {
     ),
 }
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
-TEST_IMAGES = 10_000  # of either; the quick version has half as many as it trains on
+TEST_IMAGES = 10_000  # of either dataset; the quick version has half as many as it trains on
 QUANTILES = (0.02, networks.QUANTILE)
 LEFT_OUT = "Left out: CIFAR-100 and SVHN, whose images are not among the data files."
 
@@ -46,7 +46,7 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Accuracy of every approximation in every architecture."""
+    """Report the accuracy of every approximation in every architecture."""
     groups = Groups(results)
     rows: list[Row] = [
         ("architecture", "approximation", "accuracy %", "published %", "columns", "fit s",
@@ -86,7 +86,7 @@ def sections(results: Sequence[Result]) -> list[Section]:
 
 
 def claims(groups: Groups) -> tuple[Claim, ...]:
-    """What the paper says about Table 2, checked in every architecture."""
+    """Check what the paper says about Table 2 in every architecture."""
     nystroem = Claim("Mercer is comparable with Nystroem (within 0.1 on MNIST, 0.5 on CIFAR-10)")
     for task in groups.tasks:
         differences = groups.differences(task, None, MERCER, NYSTROEM)
@@ -108,14 +108,14 @@ def claims(groups: Groups) -> tuple[Claim, ...]:
 
 
 def published_range(dataset: str, method: str) -> Value:
-    """The published accuracies over the three settings."""
+    """Return the range of the published accuracies over the three settings."""
     column = PUBLISHED_COLUMNS.index(method)
     numbers = [setting[column] for setting in PUBLISHED[dataset]]
     return Value(f"{min(numbers):.2f} .. {max(numbers):.2f}", min(numbers))
 
 
 def _noise(results: Sequence[Result]) -> str:
-    """The standard deviation of a mean accuracy over the test images, by dataset, in percent.
+    """State the standard deviation of an accuracy over the test images, by dataset, in percent.
 
     Each image is right or wrong: ``sqrt(p (1 - p) / n)``.
     """

@@ -1,8 +1,8 @@
-"""What makes a network on CIFAR-10 more accurate (not in the paper).
+"""Variants that may make a network on CIFAR-10 more accurate (not in the paper).
 
-Each variant is the network ``cifar-pm`` with Mercer features and something changed. Which one is
-best is decided on held-out training images; the accuracy on the test images of every one is shown
-beside, and plays no part in the choice.
+Each variant is the network ``cifar-pm`` with Mercer features and something changed. The best one
+is chosen on held-out training images; the accuracy of every variant on the test images is shown
+beside it, and plays no part in the choice.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from bochner.records.statistics import mean_and_error
 
 TASK = "cifar-pm"
 HELD = "held out"
-_WHITENED_PATCH, _FLOOR = 3, 0.01  # of the patches; least variance, of their mean one
+_WHITENED_PATCH, _FLOOR = 3, 0.01  # patch side; least variance, relative to the mean
 _SAMPLE, _BATCH = 10_000, 2000  # images
 
 
 @dataclass(frozen=True)
 class Network:
-    """Layers, of the images or of whitened ones."""
+    """Layers of a network, applied to the images or to whitened ones."""
 
     layers: tuple[Layer, ...]
     whitened: bool = False
@@ -56,7 +56,7 @@ class Variant:
 
 
 def _changed(first: dict[str, Any] | None = None, last: dict[str, Any] | None = None) -> Network:
-    """The patch network with other values in its layers."""
+    """Return the patch network with other values in its layers."""
     layers = ARCHITECTURES[TASK]
     return Network((replace(layers[0], **(first or {})), replace(layers[1], **(last or {}))))
 
@@ -81,13 +81,13 @@ VARIANTS: dict[str, Variant] = {
 
 
 def collect(request: Request, run: Runner) -> list[Result]:
-    """Every variant."""
+    """Measure every variant."""
     few = networks.QUICK_IMAGES if request.quick else None
     return run(grid("variants", request, [(name, None) for name in VARIANTS], few))
 
 
 def measure(cell: Cell, device: str = "cpu") -> Result:
-    """The test accuracy of one variant; `details` has that on the held-out images."""
+    """Measure the test accuracy of one variant; `details` has that on the held-out images."""
     start = time.perf_counter()
     variant = VARIANTS[cell.method]
     data = networks.load_part(networks.dataset_of(cell.task), cell.max_train, cell.seed)
@@ -127,7 +127,7 @@ def measure(cell: Cell, device: str = "cpu") -> Result:
 
 
 def fitted(variant: Variant, X: Any, cell: Cell) -> tuple[Any, float]:
-    """A function from images to the features of all networks, and the seconds of the fit."""
+    """Return a function from images to the features of all networks, and the fit's seconds."""
     start = time.perf_counter()
     quick = cell.max_train is not None
     whiten = whitening(X) if any(network.whitened for network in variant.networks) else None
@@ -152,9 +152,10 @@ def fitted(variant: Variant, X: Any, cell: Cell) -> tuple[Any, float]:
 
 
 def whitening(X: Any) -> Any:
-    """A function from images to whitened ones, by the covariance of small patches.
+    """Return a function that whitens images by the covariance of small patches.
 
-    The pixel in the middle of a patch whose columns were made uncorrelated, of variance one.
+    A whitened pixel is the middle pixel of its patch, after the columns of the patches have been
+    made uncorrelated, of variance one.
     """
     sample = to_numpy(as_float(X[:_SAMPLE, ...], images=True)).astype(np.float64)
     pixels, channels = _WHITENED_PATCH**2, X.shape[3]
@@ -177,7 +178,7 @@ def whitening(X: Any) -> Any:
 
 
 def _sides(variant: Variant, X: Any) -> list[Any]:
-    """The images, and where it is asked for their mirror images."""
+    """Return the images and, if the variant asks for them, their mirror images."""
     return [X, namespace(X).flip(X, axis=2)] if variant.mirrored else [X]
 
 
@@ -186,13 +187,13 @@ def _stacked(sides: Sequence[Any]) -> Any:
 
 
 def _accuracy(model: Any, sides: Sequence[Any], y: NDArray[Any]) -> float:
-    """Of the decisions about an image and its mirror image together."""
+    """Return the accuracy of decisions about an image and its mirror image together."""
     decisions = sum(to_numpy(model.decision_function(side)) for side in sides)
     return float(np.mean(model.classes_[np.argmax(decisions, axis=1)] == y))
 
 
 def sections(results: Sequence[Result]) -> list[Section]:
-    """Every variant, and the one that held-out images prefer."""
+    """Report every variant, and the one that held-out images prefer."""
     groups = Groups(results)
     (task,) = groups.tasks
     held = {

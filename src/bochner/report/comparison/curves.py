@@ -36,13 +36,13 @@ def curves_section(comparison: Comparison) -> Curves | None:
 
 
 def total_time(summary: Line) -> float | None:
-    """Seconds to fit and transform, None if either is unknown."""
+    """Return the seconds to fit and transform, None if either is unknown."""
     fit, transform = number(summary.get("fit")), number(summary.get("transform"))
     return None if fit is None or transform is None else fit + transform
 
 
 def width_figure(comparison: Comparison) -> Figure | None:
-    """Quality against width, with error bars of one standard error; None if nothing has a width.
+    """Draw quality against width, with bars of one standard error; None without any width.
 
     Marks at the same width are shifted a little, so that their error bars can be told apart. A
     method without a width is a level line.
@@ -77,7 +77,7 @@ def width_figure(comparison: Comparison) -> Figure | None:
 def _spread(
     names: Sequence[str], widths: Sequence[int]
 ) -> tuple[dict[str, float], tuple[float, float]]:
-    """By what factors the marks of each method are shifted, and where level lines end."""
+    """Return factors that shift the marks of each method, and the ends of level lines."""
     gaps = [math.log10(b / a) for a, b in itertools.pairwise(widths)]
     spread = 0.22 * min(gaps) if gaps else 0.3
     steps = max(len(names) - 1, 1)
@@ -88,7 +88,7 @@ def _spread(
 
 
 def time_figure(comparison: Comparison) -> Figure | None:
-    """Quality against the seconds to fit and transform; None if no time was measured."""
+    """Draw quality against seconds to fit and transform; None if no time was measured."""
     timed = [s for s in comparison.summaries if total_time(s) is not None]
     if not timed:
         return None
@@ -107,7 +107,7 @@ def time_figure(comparison: Comparison) -> Figure | None:
     return _figure(comparison, "time", traces, chart, note)
 
 
-# A new chart is its function and one entry; None where there is nothing to draw.
+# A new chart needs a function and an entry here; None if there is nothing to draw.
 CHARTS: list[Callable[[Comparison], Figure | None]] = [width_figure, time_figure]
 
 
@@ -131,7 +131,7 @@ def _figure(
 
 
 def _marks(comparison: Comparison, group: Sequence[Line]) -> tuple[list[float | None], list[str]]:
-    """The scores of the summaries, and their texts."""
+    """Return the scores of the summaries, and their texts."""
     return [number(s.get("score")) for s in group], [_hover(comparison, s) for s in group]
 
 
@@ -142,7 +142,7 @@ def _mark_size(width: Any, widths: Sequence[int]) -> float:
 
 
 def _by_method(comparison: Comparison, summaries: Sequence[Line]) -> dict[str, list[Line]]:
-    """Baselines first, so that ours are drawn over them; each from narrow to wide."""
+    """Group by method, baselines first, so that ours are drawn over them; narrow to wide."""
     quiet_first = sorted(comparison.looks.values(), key=lambda look: not look.quiet)
     ordered = sorted(summaries, key=lambda s: int(s.get("width") or 0))
     groups = {k.name: [s for s in ordered if str(s["method"]) == k.name] for k in quiet_first}

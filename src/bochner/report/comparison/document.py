@@ -15,7 +15,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Measure:
-    """What the scores are."""
+    """Name, unit and direction of the scores."""
 
     name: str
     unit: str = ""
@@ -30,7 +30,7 @@ class Measure:
         return self.name[:1].upper() + self.name[1:]
 
     def text(self, line: Line) -> str:
-        """The score of a line, with its standard error if it has one."""
+        """Format the score of a line, with its standard error if it has one."""
         return score_text(line.get("score"), line.get("standard_error"), self.unit)
 
 
@@ -75,7 +75,7 @@ class Comparison:
         return (summary["method"], summary.get("width")) == wanted
 
     def look(self, line: Line) -> Series | None:
-        """The look of the method of a line, None for one without a summary."""
+        """Return the look of the method of a line, None for one without a summary."""
         return self.looks.get(str(line["method"]))
 
     def key(self, line: Line) -> str:

@@ -11,7 +11,7 @@ from bochner.report.tables import Column, Entry, Field
 
 
 def number_field(key: str, text: Callable[[Any], str] = value_text, title: str = "") -> Field:
-    """The column of one number of the document."""
+    """Return the column of one number of the document."""
     return Field(
         Column(title or key, numeric=True),
         lambda line: Entry(text(line.get(key)), number(line.get(key))),

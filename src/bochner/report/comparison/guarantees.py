@@ -1,4 +1,4 @@
-"""What is guaranteed: the bounds of each kind, and what they state."""
+"""The guarantees of a comparison: the bounds of each kind, and what they state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bochner.report.tables import Column, Entry, Field, Table
 class Guarantee:
     """One kind of guarantee, and the methods that have it.
 
-    Where the statements differ, if only in their numbers, `statement` is the one of `owner`, and
+    If the statements differ, even if only in their numbers, `statement` is that of `owner`, and
     `statements` has all of them with their owners.
     """
 
@@ -48,7 +48,7 @@ def guarantees_section(comparison: Comparison) -> Guarantees:
 
 
 def _reasons(summaries: Sequence[Line]) -> tuple[str, ...]:
-    """Why there is no guarantee of a kernel: a line for each reason, with the methods it is of."""
+    """Return the reasons why kernels have no guarantee, each with the methods it applies to."""
     methods: dict[str, dict[str, None]] = {}
     for summary in summaries:
         if summary.get("no_guarantee"):
@@ -57,7 +57,7 @@ def _reasons(summaries: Sequence[Line]) -> tuple[str, ...]:
 
 
 def bounds_of(summary: Line) -> dict[str, Mapping[str, Any]]:
-    """The guarantees of a summary by their names: of its kernel, and of its decisions."""
+    """Return the guarantees of a summary by name: of its kernel, and of its decisions."""
     bounds = (summary.get("guarantee"), summary.get("certificate"))
     return {str(bound.get("name") or "bound"): bound for bound in bounds if bound}
 
@@ -67,7 +67,7 @@ def bound_names(summaries: Sequence[Line]) -> list[str]:
 
 
 def bound_field(name: str, title: str) -> Field:
-    """The column of the bounds of one name."""
+    """Return the column of the bounds of one name."""
 
     def entry(summary: Line) -> Entry:
         value = number(bounds_of(summary).get(name, {}).get("value"))
@@ -77,13 +77,13 @@ def bound_field(name: str, title: str) -> Field:
 
 
 def is_informative(bound: Mapping[str, Any]) -> bool:
-    """Whether a bound says more than what always holds."""
+    """Whether a bound says more than one that always holds."""
     value, trivial = number(bound.get("value")), number(bound.get("uninformative"))
     return value is None or trivial is None or value < trivial
 
 
 def _guarantee(comparison: Comparison, name: str) -> Guarantee:
-    """A statement that all methods share is made once, above them."""
+    """Collect a guarantee; a statement that all methods share is made once, above them."""
     having = [s for s in comparison.summaries if name in bounds_of(s)]
     statements = tuple((_owner(s), str(bounds_of(s)[name].get("statement") or "")) for s in having)
     fields = [METHOD, WIDTH, bound_field(name, "value")]

@@ -1,4 +1,4 @@
-"""What a metric learned: the columns and directions that matter."""
+"""The learned metric: the columns and directions that matter."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _bars(found: Mapping[str, Any]) -> Figure:
 
 
 def _sentence(entries: Sequence[Sequence[Any]]) -> str:
-    """A direction as a sum of columns, its largest entries first."""
+    """Write a direction as a sum of columns, its largest entries first."""
     terms = [
         f"{'+' if float(weight) >= 0 else '-'} {value_text(round(abs(float(weight)), 2))} "
         f"{shortened(str(name), 30)}"

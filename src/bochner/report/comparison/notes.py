@@ -1,4 +1,4 @@
-"""What was not measured, and what was noticed about the data."""
+"""Notes on what was not measured, and on the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a method learned of images: patches as small pictures."""
+"""The patches that a method learned from images, as small pictures."""
 
 from __future__ import annotations
 

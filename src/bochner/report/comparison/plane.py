@@ -30,7 +30,7 @@ COLOUR_BAR: Spec = {
 
 @dataclass(frozen=True, kw_only=True)
 class Plane(Section):
-    """What is decided where, the classes, and the width where all maps have the same."""
+    """The decisions in the plane, the classes, and the width if all maps have the same."""
 
     template: ClassVar[str] = "plane.html"
     decisions: tuple[Figure, ...]
@@ -58,7 +58,7 @@ def plane_section(comparison: Comparison) -> Plane | None:
 
 
 def _class_series(plane: Mapping[str, Any]) -> list[Series]:
-    """A look for each class of the decisions; none for regression."""
+    """Return a look for each class of the decisions; none for regression."""
     decisions = plane.get("decisions", [])
     classes: Sequence[Any] = next((d["classes"] for d in decisions if d.get("classes")), ())
     return [numbered(i, f"c{i}", str(label)) for i, label in enumerate(classes)]
@@ -69,7 +69,7 @@ def _widths(plane: Mapping[str, Any]) -> set[int]:
 
 
 def decision_figures(comparison: Comparison, plane: Mapping[str, Any]) -> tuple[Figure, ...]:
-    """One square per method: what it predicts at every point, and the rows."""
+    """Draw a square per method: what it predicts at every point, and the rows."""
     classes = _class_series(plane)
     decisions = plane.get("decisions", [])
     numbers = finite(v for d in decisions for row in d["values"] for v in row)
@@ -92,7 +92,7 @@ def decision_figures(comparison: Comparison, plane: Mapping[str, Any]) -> tuple[
 
 
 def potential_figure(plane: Mapping[str, Any]) -> Figure | None:
-    """The potential over the plane of frequencies, and those that were chosen."""
+    """Draw the potential over the plane of frequencies, and the chosen frequencies."""
     potential = plane.get("potential")
     if not potential:
         return None
@@ -138,7 +138,7 @@ def _heatmap(x: Sequence[Any], y: Sequence[Any], values: Grid, style: Spec) -> S
 
 
 def _class_colours(classes: Sequence[Series]) -> Spec:
-    """Each class in a colour of its own: steps of equal length on the scale."""
+    """Give each class its own colour, in steps of equal length on the scale."""
     steps = [
         [edge / len(classes), f"@{series.colour}"]
         for i, series in enumerate(classes)
@@ -172,7 +172,7 @@ def _marks(x: Sequence[Any], y: Sequence[Any], marker: Spec, **rest: Any) -> Spe
 def _points(
     points: Mapping[str, Any] | None, classes: Sequence[Series], limits: Limits
 ) -> list[Spec]:
-    """The rows: one trace per class, or one in the colours of the numbers."""
+    """Draw the rows: one trace per class, or one in the colours of the numbers."""
     if not points:
         return []
     x, y, labels = points["x"], points["y"], points["label"]
@@ -196,7 +196,7 @@ def _points(
 
 
 def _rounded(value: float | None) -> float | None:
-    """To four digits, which are more than a picture shows."""
+    """Round to four digits, which are more than a picture shows."""
     if value is None or value == 0:
         return value
     return round(value, 3 - math.floor(math.log10(abs(value))))

@@ -17,7 +17,7 @@ from bochner.report.comparison.plane import plane_section
 from bochner.report.comparison.results import results_section
 from bochner.report.section import Section, View
 
-# In the order of the page; None for a section that has nothing to show.
+# In the order of the page; a function returns None if its section has nothing to show.
 SECTIONS: list[Callable[[Comparison], Section | None]] = [
     curves_section,
     results_section,
