@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from inspect import getdoc
 
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ from sklearn.datasets import make_classification
 
 pytest.importorskip("typer", reason="the program's packages are not installed")
 
+from bochner.cli.app import app
 from bochner.models.files import save_model
 from bochner.models.pipelines import make_model
 from bochner.models.schema import Schema
@@ -39,6 +41,14 @@ def test_help_names_the_commands_and_is_light():
     assert result.stdout.splitlines()[-1] == "[]", result.stdout + result.stderr
     for name in ("compare", "fit", "predict", "reproduce"):
         assert name in result.stdout
+
+
+@pytest.mark.parametrize("command", ["compare", "fit", "reproduce"])
+def test_paragraphs_of_the_help_are_wrapped_by_the_terminal(command):
+    (info,) = (one for one in app.registered_commands if one.callback.__name__ == command)
+    _, described = info.help.split("\n\n")
+    assert "\n" not in described
+    assert described.split() == getdoc(info.callback).split("\n\n")[1].split()
 
 
 HEAVY = (

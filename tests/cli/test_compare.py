@@ -85,7 +85,7 @@ def test_without_and_with_a_metric(compare, tmp_path):
     assert "Importances of the columns" in page
     assert document["metric"]["importances"][0][0] in page
     assert (
-        "2 of 2 cells were found on file"
+        "2 of 2 results were found on file"
         in compare("iris", "--method", "MercerFeatures", *QUICK, "--metric", "diagonal").stdout
     )
     wrong = compare("iris", "--metric", "half")
@@ -95,7 +95,7 @@ def test_without_and_with_a_metric(compare, tmp_path):
 
 def test_why_nothing_is_guaranteed_is_said(compare, tmp_path):
     result = compare("iris", *QUICK, "--method", "FourierFeatures")
-    line = "Not guaranteed of its kernel: none is known for the kernel of this method."
+    line = "No guarantee for its kernel: none is known for the kernel of this method."
     assert line in result.stdout
     folder = tmp_path / "bochner-results" / "iris"
     (summary,) = json.loads((folder / "results.json").read_text())["summaries"]
@@ -212,7 +212,7 @@ def test_a_second_run_measures_only_what_is_new(compare, tmp_path):
     assert compare("iris", *FAST).exit_code == 0
     first = cells_of(folder)
     result = compare("iris", *FAST, "--widths", "8,16")
-    assert "2 of 4 cells were found on file" in result.stdout
+    assert "2 of 4 results were found on file" in result.stdout
     assert cells_of(folder)[:2] == first
     assert len(cells_of(folder)) == 4
     # other settings are other cells
@@ -228,7 +228,7 @@ def test_a_changed_file_is_measured_again(compare, tmp_path):
     lines = [f"{i % 7},{i % 3},{i % 2}\n" for i in range(80)]
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(lines))
     assert compare("rows.csv", *FAST).exit_code == 0
-    assert "2 of 2 cells were found on file" in compare("rows.csv", *FAST).stdout
+    assert "2 of 2 results were found on file" in compare("rows.csv", *FAST).stdout
     lines[5] = "100,0,1\n"
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(lines))
     assert "found on file" not in compare("rows.csv", *FAST).stdout
@@ -255,7 +255,7 @@ def test_killed_and_run_again(compare, tmp_path):
         opened.write('{"cell": {"study": "cut sh')  # as if killed while writing
     result = compare(*SLOW, "--jobs", "1")
     assert result.exit_code == 0, result.output
-    assert f"{n_before} of 10 cells were found on file" in result.stdout
+    assert f"{n_before} of 10 results were found on file" in result.stdout
     after = file.read_text()
     assert after.startswith(before)
     lines = [line for line in after.splitlines() if not line.endswith("cut sh")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from inspect import getdoc
+from typing import Annotated, Any
 
 import typer
 
@@ -30,5 +32,10 @@ def _program(
     console.stderr = False
 
 
+def _help_of(command: Callable[..., Any]) -> str:
+    """Return the docstring with one line per paragraph, which the terminal wraps."""
+    return "\n\n".join(" ".join(part.split()) for part in (getdoc(command) or "").split("\n\n"))
+
+
 for command in (compare.compare, fit.fit, predict.predict, reproduce.reproduce):
-    app.command()(command)
+    app.command(help=_help_of(command))(command)

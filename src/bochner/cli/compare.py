@@ -61,7 +61,7 @@ def compare(
     task: Task = "auto",
     image_shape: ImageShape = None,
     widths: Annotated[
-        str, typer.Option(help="Numbers of columns, separated by commas.")
+        str, typer.Option(help="Widths of the maps, separated by commas.")
     ] = "32,128,512",
     methods: Annotated[
         list[str] | None,
@@ -75,7 +75,7 @@ def compare(
         bool,
         typer.Option(
             "--every-split",
-            help="Also what is far behind after one or two splits, on all of them.",
+            help="Measure every line on all splits, also those far behind after one or two.",
         ),
     ] = False,
     measure: MeasureName = "auto",
@@ -86,14 +86,14 @@ def compare(
         float | None,
         typer.Option(
             min=0,
-            help="Seconds after which no further cell is begun; while they last, the best map is "
-            "tried with twice its columns, as long as that is better.",
+            help="Seconds after which no further measurement begins; until then, the best map is "
+            "also tried with twice its columns, as long as that is better.",
         ),
     ] = None,
     device: Device = "cpu",
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes, one thread each. [default: one per core]"),
+        typer.Option(min=1, help="Number of processes, one thread each. [default: one per core]"),
     ] = None,
     output: Annotated[
         Path | None,
@@ -103,7 +103,7 @@ def compare(
         ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure all cells again; forget those on file.")
+        bool, typer.Option("--fresh", help="Measure everything again and ignore results on file.")
     ] = False,
 ) -> None:
     """Compare kernels on your data: quality, cost, and what is guaranteed.
@@ -157,7 +157,7 @@ def _measure(
 
     n_missing = sum(cell not in notebook for cell in cells)
     if n_missing < len(cells):
-        say(f"{len(cells) - n_missing} of {len(cells)} cells were found on file.")
+        say(f"{len(cells) - n_missing} of {len(cells)} results were found on file.")
 
     wider: list[Cell] = []
 

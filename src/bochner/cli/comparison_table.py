@@ -73,7 +73,7 @@ def guarantee_lines(document: Mapping[str, Any]) -> list[str]:
     guarantees = [one for one in (summary["certificate"], summary["guarantee"]) if one]
     lines = [f"Guaranteed: {one['statement']}" for one in guarantees if _says_something(one)]
     if summary["no_guarantee"]:
-        lines.append(f"Not guaranteed of its kernel: {summary['no_guarantee']}.")
+        lines.append(f"No guarantee for its kernel: {summary['no_guarantee']}.")
     return list(dict.fromkeys(lines))
 
 
@@ -93,8 +93,8 @@ def footnote(document: Mapping[str, Any]) -> str:
     lines = [
         "Gamma, C and posteriors were chosen on held-out training rows."
         + _ERRORS.get(frozenset(errors - {None}), "")
-        + " Fit is everything that is done with the training rows, the choice of settings too, "
-        "transform the test rows' features and decisions, in seconds."
+        + " Fit is the time in seconds for everything done with the training rows, including the "
+        "choice of settings; transform is that for the features and decisions of the test rows."
     ]
     if any(summary["certificate"] for summary in summaries):
         lines.append(

@@ -64,7 +64,7 @@ def fit(
     method: Annotated[
         str | None,
         typer.Option(
-            help="How rows become features, a name that 'bochner compare' shows. [default: the "
+            help="Feature map: a name that 'bochner compare' shows. [default: the "
             "kernel model, which chooses scaling, metric, kernel and map itself]"
         ),
     ] = None,
@@ -72,8 +72,8 @@ def fit(
         int | None,
         typer.Option(
             min=1,
-            help="Columns of the feature map. [default: for a method 256; the kernel model takes "
-            "all rows as landmarks of its kernel up to 12500, and makes 2048 columns of more]",
+            help="Number of columns of the feature map. [default: 256 for a method; the kernel "
+            "model uses all rows as landmarks up to 12500 rows, and 2048 columns for more]",
         ),
     ] = None,
     kernel: Kernel = None,
@@ -86,14 +86,16 @@ def fit(
     ] = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(help="Seconds that the kernel model should take. [default: no limit]"),
+        typer.Option(help="Time budget of the kernel model in seconds. [default: no limit]"),
     ] = None,
     task: Task = "auto",
     measure: MeasureName = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
     max_rows: Annotated[
         int | None,
-        typer.Option(min=20, help="Of more rows, this many are drawn at random. [default: all]"),
+        typer.Option(
+            min=20, help="Largest number of rows; of more, a random sample is used. [default: all]"
+        ),
     ] = None,
     skip_bad_files: SkipBadFiles = False,
     cluster: ClusterAddress = None,
@@ -102,7 +104,7 @@ def fit(
         Path, typer.Option(help="The model file to write; - is standard output.")
     ] = Path("model.skops"),
     onnx: Annotated[
-        Path | None, typer.Option(help="Write the model as ONNX too, to this file.")
+        Path | None, typer.Option(help="Also write the model as ONNX to this file.")
     ] = None,
     force: Force = False,
 ) -> None:

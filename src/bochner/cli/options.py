@@ -12,11 +12,11 @@ Target = Annotated[
         help="Target column: name or position, 1 is the first. [default: the last column]"
     ),
 ]
-Task = Annotated[str, typer.Option(help="auto, classification or regression: the target's kind.")]
+Task = Annotated[str, typer.Option(help="Kind of target: auto, classification or regression.")]
 ImageShape = Annotated[
     str | None,
     typer.Option(
-        help="What every row is an image of: 28x28, 32x32x3; none for rows that are not images. "
+        help="Shape of the images in the rows: 28x28, 32x32x3; none for rows that are not images. "
         "[default: known for digits and for .npz]"
     ),
 ]
@@ -25,7 +25,9 @@ MeasureName = Annotated[
 ]
 Gamma = Annotated[
     float | None,
-    typer.Option(help="Of the kernel, for prepared rows. [default: chosen on held-out rows]"),
+    typer.Option(
+        help="Gamma of the kernel, for prepared rows. [default: chosen on held-out rows]"
+    ),
 ]
 Metric = Annotated[
     str,
@@ -44,20 +46,22 @@ OwnMetric = Annotated[
 ]
 Kernel = Annotated[
     str | None,
-    typer.Option(help="Of the kernel model: gaussian, exponential, ... [default: chosen]"),
+    typer.Option(help="Kernel of the kernel model: gaussian, exponential, ... [default: chosen]"),
 ]
 ScalingName = Annotated[
     str | None,
     typer.Option(
         "--scaling",
-        help="Of the columns, for the kernel model: standard, none, robust or quantile. "
+        help="Scaling of the columns in the kernel model: standard, none, robust or quantile. "
         "[default: chosen]",
     ),
 ]
-MaxRows = Annotated[int, typer.Option(min=20, help="Of more rows, this many are drawn at random.")]
+MaxRows = Annotated[
+    int, typer.Option(min=20, help="Largest number of rows; of more, a random sample is used.")
+]
 SkipBadFiles = Annotated[
     bool,
-    typer.Option("--skip-bad-files", help="Of several files, leave out those that are damaged."),
+    typer.Option("--skip-bad-files", help="Leave out damaged files if several are given."),
 ]
 ClusterAddress = Annotated[
     str | None,

@@ -44,13 +44,16 @@ def predict(
     ] = None,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Also what the model decides by; not with --probabilities."),
+        typer.Option(
+            "--scores",
+            help="Also write the decision values of the model; not with --probabilities.",
+        ),
     ] = False,
     probabilities: Annotated[
         bool,
         typer.Option(
             "--probabilities",
-            help="Also estimated probabilities of the classes; not with --scores.",
+            help="Also write estimated probabilities of the classes; not with --scores.",
         ),
     ] = False,
     skip_bad_files: SkipBadFiles = False,

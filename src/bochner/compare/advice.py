@@ -74,7 +74,7 @@ def noise_of(
     error, over = summary["standard_error"], _OVER[summary.get("error_over") or "splits"]
     if measure["unit"] != "%":
         if error is None:
-            return 0.0, "One split does not tell the noise."
+            return 0.0, "The noise cannot be estimated from one split."
         return error, f"Noise is {error:.3f}, the standard error over {over}."
     of_rows = _error_of_share(summary["score"], n_test)
     if error is not None and error >= of_rows:
