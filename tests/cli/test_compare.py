@@ -303,7 +303,7 @@ def test_cells_on_file_that_lack_something(compare, tmp_path, lost):
         result = compare("iris", *FAST)
         assert result.exit_code == 0, result.output
         is_right = lost == "chosen" and isinstance(wrong, dict)
-        assert ("1 of 2 cells were found" in result.stdout) != is_right
+        assert ("1 of 2 results were found" in result.stdout) != is_right
 
 
 def test_a_disk_that_is_full(compare, tmp_path, monkeypatch):
