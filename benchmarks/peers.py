@@ -77,7 +77,8 @@ def xrfm(task: Task, seed: int) -> Any:
 
 
 def _tuned(model: Any, grid: dict[str, Any], seed: int) -> Any:
-    return GridSearchCV(model, grid, cv=ShuffleSplit(1, test_size=_HELD_OUT, random_state=seed))
+    split = ShuffleSplit(1, test_size=_HELD_OUT, random_state=seed)
+    return GridSearchCV(model, grid, cv=split, n_jobs=-1)
 
 
 def _on_scaled_target(model: Any) -> Any:
