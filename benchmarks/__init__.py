@@ -1,1 +1,1 @@
-"""Side-by-side measurements: ``python -m benchmarks``."""
+"""Side-by-side benchmarks: ``python -m benchmarks``."""

@@ -1,10 +1,9 @@
-"""``python -m benchmarks [NAME ...]``: all measurements on this machine, or some of them.
+"""``python -m benchmarks [NAME ...]``: run all benchmarks, or the named ones.
 
-``python -m benchmarks models`` takes hours and options of its own: see :mod:`benchmarks.models`.
-So do ``python -m benchmarks advice``, ``gains`` and ``noise``: see :mod:`benchmarks.advice`,
-:mod:`benchmarks.gains` and :mod:`benchmarks.noise`.
-``python -m benchmarks scale [ROWS ...]`` writes large files: see :mod:`benchmarks.scale`.
-``python -m benchmarks fuzz [N]`` measures nothing: see :mod:`benchmarks.fuzz`.
+``models``, ``advice``, ``gains`` and ``noise`` take hours and have options of their own: see
+:mod:`benchmarks.models`, :mod:`benchmarks.advice`, :mod:`benchmarks.gains` and
+:mod:`benchmarks.noise`. ``scale [ROWS ...]`` writes large files: see :mod:`benchmarks.scale`.
+``fuzz [N]`` looks for failures and measures no time: see :mod:`benchmarks.fuzz`.
 """
 
 from __future__ import annotations

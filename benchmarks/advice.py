@@ -1,9 +1,9 @@
-"""``python -m benchmarks advice``: is what `compare` recommends the best on other splits, too?
+"""``python -m benchmarks advice``: is the line that `compare` recommends the best on other splits?
 
-A comparison of at most three random splits, as the program makes it, recommends a line. Lines
-that were not far behind, and the best of those that were, are then measured on other splits of the
-same rows, and the recommended one is held against the one that is the best there, split by split.
-Cells are kept: a run that was stopped goes on where it was.
+The program's comparison, on at most three random splits, recommends a line. The lines that were
+not far behind, and the best of those that were, are then measured on other splits of the same
+rows, and the recommended line is compared with the best line there, split by split. Results are
+saved as they are measured: an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> None:
 
 
 def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
-    """The recommended line, the best on other splits, how far it is ahead, and what it took."""
+    """Return the recommended line, the best on other splits, its lead, and the seconds taken."""
     task = TABLES[name](0).first(n_rows)
     kind = "classification" if task.classes else "regression"
     table = Table(name, task.X, task.y, kind, None, len(task.y))
@@ -76,7 +76,7 @@ def judge(name: str, n_rows: int, n_splits: int, n_jobs: int) -> list[str]:
 
 
 def _still_open(results: Sequence[Result]) -> set[Line]:
-    """Lines that were not far behind, and the best of those that were on the first split."""
+    """Return the lines not far behind, and the best of those that were on the first split."""
     aside = set_aside(results)
     ranked = sorted((one for one in results if one.cell.seed == 0), key=lambda one: -one.score)
     lines = [line_of(one.cell) for one in ranked]

@@ -1,8 +1,8 @@
-"""The operations on a GPU, against what the GPU can do: ``python -m benchmarks.device``.
+"""The operations on a GPU, relative to its limits: ``python -m benchmarks.device``.
 
-Times are medians of CUDA events. What they are compared with is measured in the same run: the
-matrix product inside the operation, by PyTorch in float32 (without TF32), alone; and the memory,
-as the rate of a large copy. Correctness against float64 on the host is checked first.
+Times are medians of CUDA events. The limits are measured in the same run: the matrix product
+inside the operation by itself, computed by PyTorch in float32 (without TF32), and the memory
+bandwidth, as the rate of a large copy. Results are first checked against float64 on the host.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def median_seconds(function: Callable[[], Any], repeats: int = 20) -> float:
 
 
 def check() -> None:
-    """The largest errors against float64 on the host, as shares of the largest entries."""
+    """Check results against float64 on the host; print errors relative to the largest entries."""
     import torch
 
     heading("largest error relative to float64, as a share of the largest entry")
@@ -105,7 +105,7 @@ def against_the_product(n: int, d: int, N: int, bandwidth: float) -> dict[str, f
 
 
 def scratch_bytes(operation: Callable[[], Any]) -> int:
-    """The most memory that an operation holds, without its result."""
+    """Return the peak memory of an operation, without its result."""
     import torch
 
     before = torch.cuda.memory_allocated()
@@ -145,7 +145,7 @@ def many_rows(n: int = 10**7, d: int = 100, N: int = 2000) -> None:
 
 
 def margin_game(name: str = "mnist49", repeats: int = 6) -> dict[str, float]:
-    """100 learned features for a pair of MNIST, next to the products that no search can avoid."""
+    """Learn 100 features for a pair of MNIST; compare with the unavoidable matrix products."""
     import torch
 
     heading(f"MarginFourierFeatures(n_components=100) on {name}")
@@ -184,7 +184,7 @@ def margin_game(name: str = "mnist49", repeats: int = 6) -> dict[str, float]:
 
 
 def search_products(n: int, model: MarginFourierFeatures) -> float:
-    """Seconds of one round's matrix products alone, two per step."""
+    """Return the seconds of one round's matrix products alone, two per step."""
     import torch
 
     d, n_chains = model.n_directions, model.n_chains

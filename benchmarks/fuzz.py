@@ -1,12 +1,12 @@
-"""``python -m benchmarks fuzz [N]``: configurations drawn at random, and what goes wrong in them.
+"""``python -m benchmarks fuzz [N]``: try random configurations and list those that fail.
 
-A configuration is a map with parameters, rows of some shape, dtype and place, a target, and for
-maps that learn from it now and then weights of the rows. It may end with features, or with an
-error that is meant for a user: a ValueError or TypeError that our code or scikit-learn's checks
-raise on purpose. Everything else is a failure: other types of errors, errors that come out of
-NumPy, SciPy, dask or PyTorch, features that are not finite, warnings from the inside, and no end
-within a minute of CPU time. Its number decides all of a configuration:
-``python -m benchmarks fuzz --only 1234`` replays one, and shows the traceback.
+A configuration is a map with parameters, rows of some shape, dtype and kind of array, a target
+and, sometimes, sample weights. It may end with features, or with an error that is meant for a
+user: a ValueError or TypeError raised on purpose by our code or by scikit-learn's checks.
+Everything else is a failure: other types of errors, errors raised inside NumPy, SciPy, dask or
+PyTorch, features that are not finite, internal warnings, and more than a minute of CPU time. A
+configuration is determined by its number: ``python -m benchmarks fuzz --only 1234`` replays one
+and shows the traceback.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _SECONDS = 60
 _ILLEGAL: tuple[Any, ...] = (-1, 0, 1.5, np.nan, np.inf, "no such", None, [], 10**30, True)
 _WARNINGS = (RuntimeWarning, DeprecationWarning, FutureWarning)
 _OURS = (f"{os.sep}bochner{os.sep}", f"{os.sep}sklearn{os.sep}")
-_MOST = 40  # of whole numbers that are drawn for parameters
+_MOST = 40  # largest integer drawn for a parameter
 _SKIPPED = ("random_state", "verbose", "n_jobs", "image_shape", "layers", "approximation")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a configuration; `failure` is None where nothing is wrong."""
+    """Outcome of a configuration; `failure` is None if nothing went wrong."""
 
     description: str
     error: str | None = None
@@ -85,7 +85,7 @@ def fuzz(arguments: list[str]) -> int:
 
 
 def run(number: int, show: bool = False) -> Outcome:
-    """Draw configuration `number`, fit and transform, and judge what happens."""
+    """Draw configuration `number`, fit and transform, and return the outcome."""
     rng = np.random.default_rng([number, 2024])
     X, has_nan = _rows(rng)
     estimator, what = _estimator(rng, X)
@@ -120,7 +120,7 @@ def run(number: int, show: bool = False) -> Outcome:
 
 
 def _foreign(error: Exception, line: str) -> str | None:
-    """Why an error is none that a user should see; None for those that are raised on purpose."""
+    """Return why an error should not reach a user; None if it was raised on purpose."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     if not isinstance(error, (ValueError, TypeError)) or isinstance(
         error, (np.linalg.LinAlgError, UnicodeError)
@@ -133,7 +133,7 @@ def _foreign(error: Exception, line: str) -> str | None:
 
 
 def _inside(caught: list[warnings.WarningMessage]) -> str | None:
-    """The first warning that no user could have meant."""
+    """Return the first internal warning."""
     for warning in caught:
         if issubclass(warning.category, _WARNINGS):
             return (
@@ -145,12 +145,12 @@ def _inside(caught: list[warnings.WarningMessage]) -> str | None:
 
 @contextmanager
 def _alarm() -> Iterator[None]:
-    """A TimeoutError where there is no end."""
+    """Raise a TimeoutError when the time is up."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeoutError
 
-    timers = {  # time of the CPU, which does not depend on what else runs, or none at all
+    timers = {  # CPU time, which does not depend on what else runs, or none at all
         signal.SIGPROF: (signal.ITIMER_PROF, _SECONDS),
         signal.SIGALRM: (signal.ITIMER_REAL, 10 * _SECONDS),
     }
@@ -166,7 +166,7 @@ def _alarm() -> Iterator[None]:
 
 
 def _rows(rng: Generator) -> tuple[Any, bool]:
-    """Rows of some shape, dtype and look, and whether NaN is among them."""
+    """Draw rows of some shape, dtype and distribution; also return whether they have NaN."""
     n, d = int(np.exp(rng.uniform(0, np.log(300)))), int(np.exp(rng.uniform(0, np.log(40))))
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3)
     look = rng.choice(["plain", "plain", "zeros", "same", "column", "offset", "tiny", "repeated"])
@@ -195,7 +195,7 @@ def _rows(rng: Generator) -> tuple[Any, bool]:
 
 
 def _estimator(rng: Generator, X: Any) -> tuple[Any, str]:
-    """A map with some parameters drawn, now and then one that is not allowed."""
+    """Draw a map with some of its parameters, sometimes an invalid one."""
     kind = getattr(bochner, str(rng.choice(_MAPS)))
     names = kind().get_params()
     given: dict[str, Any] = {"random_state": int(rng.integers(1000))}
@@ -217,11 +217,11 @@ def _estimator(rng: Generator, X: Any) -> tuple[Any, str]:
 
 
 class _Nothing:
-    """No value could be drawn."""
+    """Raised if no value could be drawn."""
 
 
 def _legal(constraint: Any, rng: Generator) -> Any:
-    """A value that a constraint of scikit-learn allows."""
+    """Draw a value that a scikit-learn constraint allows."""
     if constraint is None:
         return None
     if constraint is str:  # the only parameter that takes any text
@@ -239,7 +239,7 @@ def _legal(constraint: Any, rng: Generator) -> Any:
 
 
 def _kept_small(names: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """What would take long at its default."""
+    """Return small values of parameters whose defaults would take long."""
     small = {"n_candidates": 200, "n_chains": 10, "n_steps": 3, "budget": 64, "n_patches": 500}
     return {name: value for name, value in small.items() if name in names and name not in given}
 
@@ -250,7 +250,7 @@ def _sides(d: int, rng: Generator) -> tuple[int, ...]:
 
 
 def _weights(rng: Generator, estimator: Any, n: int) -> tuple[dict[str, Any], str]:
-    """Weights of the rows for `fit`, where it takes any, in one of four cases."""
+    """Draw sample weights for `fit`, if it takes any, in one of four cases."""
     if not has_fit_parameter(estimator, "sample_weight") or rng.random() < 0.75:
         return {}, ""
     how = str(rng.choice(list(WEIGHTS)))
@@ -303,7 +303,7 @@ def _dask(X: Any, y: Any, rng: Generator) -> tuple[Any, Any]:
 
 
 def _dask_unknown(X: Any, y: Any, rng: Generator) -> tuple[Any, Any]:
-    """As after a filter, here one that keeps all rows: lengths of the blocks are not known."""
+    """Return a dask array whose block lengths are unknown, as after a filter."""
     import dask.array as da
 
     chunks = max(1, len(X) // 3)
@@ -321,7 +321,7 @@ def _torch(X: Any, y: Any, rng: Generator) -> tuple[Any, Any]:
 
 
 def _as_float(X: Any) -> Any:
-    """SciPy has no sparse float16."""
+    """Convert to float; SciPy has no sparse float16."""
     return X.astype(np.float32) if X.dtype == np.float16 else X
 
 

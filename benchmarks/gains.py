@@ -1,13 +1,13 @@
-"""``python -m benchmarks gains``: learned maps at their defaults beside random ones.
+"""``python -m benchmarks gains``: learned maps with default parameters, compared with random ones.
 
-Every map gets standardised columns, the same rule for gamma and the same linear model, whose
-penalty is chosen on held-out training rows that the map has not seen. Every measured cell is
-written down at once: a run that was stopped goes on where it was, and what was measured with
-another commit is measured again. Lanes (``--tables digits --seed 0``, and so on) may run as
-processes of their own with one file. ``--report --output FILE.md`` writes the page from it.
+All maps get standardised columns, the same rule for gamma and the same linear model, whose
+penalty is chosen on held-out training rows that the map has not seen. Results are saved as they
+are measured: an interrupted run continues where it stopped, and results of another commit are
+measured again. Parts (``--tables digits --seed 0``, and so on) may run as separate processes that
+share one file. ``--report --output FILE.md`` writes the page from it.
 
-What a map finds for itself on the rows that the penalty is chosen with (how many frequencies,
-which strength) it keeps when it is learned again on all rows, as in the program.
+Settings that a map chooses itself while the penalty is chosen (number of frequencies, strength)
+are kept when it is fitted again on all rows, as in the program.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from bochner.records.wording import counted
 
 FILE = Path("bochner-results/gains.jsonl")
 WIDTHS = (32, 128, 512)
-LEAST = 0.5  # points: what is less does not matter
+LEAST = 0.5  # points: smaller differences do not matter
 RANDOM = "random"
 
 _NAMES = ("adult", "a9a", "ijcnn1", "covtype", "cpusmall", "cadata", "internet_ads", "mnist")
-SPHERE = "sphere"  # the one table whose rows have no length
+SPHERE = "sphere"  # the one table whose rows are on the sphere
 
 
 def sphere(seed: int, n: int = TRAIN + TEST) -> Task:
-    """Fields of a checkerboard on the sphere, one label in ten that of another row."""
+    """Return a checkerboard on the sphere, with one label in ten taken from another row."""
     X, y = checkerboard_sphere(n, a=3, b=4, random_state=seed)
     rng = np.random.default_rng(seed)
     return split(X, np.where(rng.random(n) < 0.1, rng.permutation(y), y), seed)
@@ -73,14 +73,14 @@ MAPS: Mapping[str, tuple[str, bool]] = {
 
 
 def make_map(name: str, width: int | None, task: str, seed: int) -> Any:
-    """The unfitted map, at its defaults."""
+    """Return the unfitted map with its default parameters."""
     method, metric = MAPS[name]
     found = find_method(method).make_map(width=width, task=task, random_state=seed)
     return make_pipeline(make_metric("auto", task, seed), found) if metric else found
 
 
 def found_by(name: str) -> Callable[[Any], dict[str, Any]]:
-    """What a map finds for itself: not twice, as in the program."""
+    """Return a function from a fitted map to the settings that it chose itself."""
     method, metric = MAPS[name]
     if metric:
         return lambda steps: {"gradientmetric__mode": steps[0].mode_}
@@ -94,7 +94,7 @@ def title(name: str) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """What a map is ahead of the random one, in points (of accuracy, or of 100 R2)."""
+    """Lead of a map over the random one, in points (of accuracy, or of 100 R2)."""
 
     table: str
     width: int
@@ -155,7 +155,7 @@ def main(arguments: list[str]) -> None:
 
 
 def fit_times(n: int = TRAIN, d: int = 50) -> None:
-    """A chosen set beside the paper's draws."""
+    """Time the fit of a chosen set and of the paper's draws."""
     heading(f"fit of PosteriorFourierFeatures, n={n}, d={d}, 100 columns: seconds of CPU")
     task = friedman(0, n=n * 4 // 3, d=d).standardised()
     for draw in get_args(Draw):
@@ -167,7 +167,7 @@ def fit_times(n: int = TRAIN, d: int = 50) -> None:
 
 
 def measure_all(cells: Sequence[Cell], notebook: Notebook) -> None:
-    """Measure all cells whose table is there, and which the notebook does not have."""
+    """Measure all cells whose table is available and that are not in the notebook."""
     missing: set[str] = set()
     tasks: dict[tuple[str, int], Task] = {}
     for cell in cells:
@@ -190,7 +190,7 @@ def measure_all(cells: Sequence[Cell], notebook: Notebook) -> None:
 
 
 def measure(task: Task, cell: Cell) -> Result:
-    """One map, its penalty chosen on held-out rows, scored on the test rows."""
+    """Fit one map, choose the penalty on held-out rows, and score it on the test rows."""
     task = task._replace(X=task.X[: cell.max_train], y=task.y[: cell.max_train]).standardised()
     kind, name = ("classification", "accuracy") if task.classes else ("regression", "R2")
     begun = time.process_time()
@@ -214,7 +214,7 @@ def measure(task: Task, cell: Cell) -> Result:
 
 
 def gains_of(results: Sequence[Result], name: str) -> list[Gain]:
-    """By table and width, over the seeds that both maps were measured with."""
+    """Return the gains by table and width, over the seeds that both maps were measured with."""
     scores: dict[tuple[str, int, str], dict[int, Result]] = {}
     for result in results:
         cell = result.cell
@@ -255,7 +255,7 @@ _HEADER = ("table", "columns", "random", "learned", "difference", "verdict", "se
 
 
 def summary(gains: Sequence[Gain]) -> list[str]:
-    """The mean gain of each width, with its standard error over tables, and what is worse."""
+    """Return the mean gain of each width with its standard error over tables, and verdicts."""
     lines = []
     for width in dict.fromkeys(gain.width for gain in gains):
         values = [gain.difference[0] for gain in gains if gain.width == width]
@@ -279,21 +279,22 @@ def print_gains(name: str, gains: Sequence[Gain]) -> None:
 
 
 def page(found: Mapping[str, Sequence[Gain]], rows: int, seeds: int) -> str:
-    """The page of the documentation, every figure of it measured."""
+    """Return the page of the documentation; every figure on it is measured."""
     parts = [
         "# What learned maps gain over random ones",
         "",
-        "Each learned map at its defaults beside `FourierFeatures` of the same width: at most",
-        f"{rows} training rows of standardised columns, {seeds} random splits, the penalty of the",
-        "linear model chosen on held-out training rows. Accuracy in percent, or 100 R2, with",
-        "standard errors over the splits; differences are of the same split. *Better*: by more",
-        f"than two standard errors. *Worse*: likewise, and by more than {LEAST} points. Seconds",
-        "are those of a clock, on a computer that did other work too. Written by",
+        "Each learned map with its default parameters, compared with `FourierFeatures` of the",
+        f"same width on at most {rows} training rows of standardised columns and {seeds} random",
+        "splits. The penalty of the linear model is chosen on held-out training rows. Scores",
+        "are accuracy in percent, or 100 R2, with standard errors over the splits;",
+        "differences are paired by split. *Better* means by more than two standard errors;",
+        f"*worse* means the same, and by more than {LEAST} points. Seconds are wall-clock",
+        "times on a computer that was also doing other work. Written by",
         "`python -m benchmarks gains`.",
         "",
-        "The map has not seen the rows that the penalty is chosen on. A head that chooses it on",
-        "rows the map was learned from favours learned maps while it chooses, and may lose by it",
-        "afterwards.",
+        "The map has not seen the rows on which the penalty is chosen. A linear model that",
+        "chooses its penalty on rows from which the map was learned tends to take one that",
+        "is too weak.",
     ]
     for name, gains in found.items():
         header = [_HEADER, tuple("---" for _ in _HEADER)]

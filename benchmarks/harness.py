@@ -1,6 +1,6 @@
-"""How things are measured here: alternately, several times, and the best of each counts.
+"""Timing: candidates run alternately, several times, and the best time of each counts.
 
-A shared machine slows down whatever happens to run at that moment; alternating spreads that over
+On a shared machine, whatever runs at a busy moment is slowed down. Alternating spreads this over
 all candidates, and the best time is the one that was disturbed least.
 """
 
@@ -19,7 +19,7 @@ import psutil
 
 
 def best_times(candidates: Mapping[str, Callable[[], Any]], repeats: int = 5) -> dict[str, float]:
-    """The best time of each candidate over `repeats` rounds, after one round to warm up."""
+    """Return the best time of each candidate over `repeats` rounds, after a warm-up round."""
     best = dict.fromkeys(candidates, float("inf"))
     for round_ in range(repeats + 1):
         for name, function in candidates.items():
@@ -34,7 +34,7 @@ def best_times(candidates: Mapping[str, Callable[[], Any]], repeats: int = 5) ->
 
 
 def traced_peak(function: Callable[[], Any]) -> float:
-    """The most memory, in megabytes, that a call has allocated at one time (NumPy included)."""
+    """Return the peak memory, in megabytes, allocated during a call (NumPy included)."""
     tracemalloc.start()
     try:
         function()
@@ -44,9 +44,9 @@ def traced_peak(function: Callable[[], Any]) -> float:
 
 
 class PeakMemory:
-    """The largest private memory of this process inside a ``with`` block, above its start.
+    """Peak private memory of this process inside a ``with`` block, relative to its start.
 
-    Pages of a memory-mapped file are not counted: the system takes them back when it needs to.
+    Pages of a memory-mapped file are not counted: the system reclaims them when needed.
     """
 
     extra: float  # megabytes

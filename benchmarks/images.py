@@ -1,7 +1,7 @@
 """Convolutional kernel networks: features of all images of MNIST.
 
 ``python -m benchmarks images`` needs ``BOCHNER_DATA``; ``python -m benchmarks.images cuda`` puts
-the images on a device of PyTorch first, and takes CIFAR-10 too.
+the images on a PyTorch device first, and also measures CIFAR-10.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WIDTHS = (24, 10, 14, 18)
 
 
 def images(device: str = "cpu", architectures: tuple[str, ...] = ("mnist-pm",)) -> None:
-    """Fit on all training images, features of all images, training and test."""
+    """Time the fit on all training images and the features of all training and test images."""
     for architecture in architectures:
         try:
             data = load_images(dataset_of(architecture))

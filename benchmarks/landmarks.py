@@ -1,4 +1,4 @@
-"""Landmark similarities: their time beside a plain loop, and their gain over the plain kernel."""
+"""Landmark similarities: time relative to a plain loop, and gain over the plain kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEW = 40  # landmarks that the plain loop is timed on; it is linear in their num
 
 
 class PlainLoop:
-    """One landmark after the other, in float64, as one would write it first."""
+    """Plain implementation: one landmark after the other, in float64."""
 
     def __init__(self, points: Any, labels: Any, n_features: int, D: int) -> None:
         rng = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def _digits(seed: int) -> Task:
 
 
 def _score(task: Task, feature_map: Any) -> float:
-    """Accuracy, or R2, in per cent."""
+    """Return the accuracy or R2, in percent."""
     head: Any = RidgeClassifier() if task.classes else RidgeRegressor()
     head.fit(feature_map.fit_transform(task.X, task.y), task.y)
     return 100 * float(head.score(feature_map.transform(task.X_test), task.y_test))
@@ -98,7 +98,7 @@ def gains(
     n_rows: int = 4000,
 ) -> None:
     heading(f"landmarks: shared and own frequencies less the plain kernel, {n_rows} rows, "
-            f"{seeds} seeds; accuracy or R2 in per cent")  # fmt: skip
+            f"{seeds} seeds; accuracy or R2 in percent")  # fmt: skip
     widths = (12, 6, 10, 18, 18, 26)
     row("table", "", "plain", "own", "shared", "strengths", widths=widths)
     makers: dict[str, Callable[..., Any]] = {

@@ -16,7 +16,7 @@ WIDTHS = (26, 13, 13, 13, 11, 15)
 
 
 def problem(n: int, D: int, n_classes: int, d: int = 20) -> tuple[Any, Any]:
-    """Fourier features of Gaussian clusters, and labels -1 or +1 of one class against the rest."""
+    """Return Fourier features of Gaussian clusters, and -1/+1 labels of one class."""
     rng = np.random.default_rng(0)
     centres = 1.1 * rng.normal(size=(4 * n_classes, d))
     cluster = rng.integers(len(centres), size=n)

@@ -1,4 +1,4 @@
-"""Learned features against random ones: 100 for pairs of MNIST, and from 32 to 2048 for tables.
+"""Learned features against random ones: 100 for pairs of MNIST, and 32 to 2048 for tables.
 
 ``BOCHNER_DATA`` names the folder with ``mnist.npz``. On a GPU: ``python -m benchmarks.device``.
 """
@@ -60,14 +60,14 @@ def fit(make: partial[MarginFourierFeatures], pair: LocalDataset) -> MarginFouri
 
 
 def accuracy(make: partial[MarginFourierFeatures], pair: LocalDataset) -> str:
-    """Of a squared-hinge classifier whose C was chosen on held-out training rows."""
+    """Return the accuracy of a squared-hinge classifier, C chosen on held-out training rows."""
     measure, head = MEASURES["accuracy"], SquaredHingeClassifier()
     _, model = choose_map({"": make}, pair.X_train, pair.y_train, head, measure, seed=0)
     return f"{100 * measure.score(pair.y_test, model.predict(pair.X_test)):.2f} %"
 
 
 def made(n_classes: int, noise: float, seed: int) -> Task:
-    """Clusters in 16 columns, a share of whose labels is drawn at random."""
+    """Return clusters in 16 columns; a share of the labels is drawn at random."""
     X, y = make_classification(
         3 * ROWS // 2,
         16,
@@ -107,7 +107,7 @@ def widths(widths: tuple[int, ...] = (32, 128, 512, 2048), seed: int = 0) -> Non
 
 
 def on_table(make: Any, width: int, task: Task, seed: int) -> tuple[float, Any]:
-    """Accuracy on the test rows, and the model."""
+    """Return the accuracy on the test rows, and the model."""
     measure, X, y = MEASURES["accuracy"], task.X[:ROWS], task.y[:ROWS]
     maps = {"": partial(make, n_components=width, random_state=seed)}
     _, model = choose_map(maps, X, y, RidgeClassifier(), measure, seed)

@@ -71,15 +71,16 @@ def mercer(n: int = 20000, shapes: tuple[tuple[int, int, Any], ...] = SHAPES) ->
 
 
 def rows(n: int, d: int) -> Any:
-    """Rows whose variances fall off as those of images do, turned at random."""
+    """Return randomly rotated rows whose variances decay like those of images."""
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
     return (rng.normal(size=(n, d)) / np.sqrt(1 + np.arange(d))) @ turn
 
 
 def landmarks(X: Any, columns: int, gamma: float) -> Nystroem:
-    """As fitted, except for the numbers: the decomposition takes minutes, and only `transform`,
-    whose time does not depend on them, is measured.
+    """Return a Nystroem map with arbitrary numbers: fitting it would take minutes.
+
+    Only `transform` is measured, whose time does not depend on the numbers.
     """
     nystroem = Nystroem(n_components=2, gamma=gamma, random_state=0).fit(X)
     random_state = np.random.RandomState(0)

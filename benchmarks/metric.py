@@ -1,4 +1,4 @@
-"""GradientMetric: its time, its memory, what it gains, and xRFM side by side."""
+"""GradientMetric: time, memory and gain, compared with xRFM."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLES = ("ijcnn1", "covtype", "cadata", "cpusmall", "adult")
 
 
 def two_directions(seed: int) -> Task:
-    """Of 30 columns two directions, neither of them a column, under as much noise as signal."""
+    """Return a target of two oblique directions of 30 columns, with as much noise as signal."""
     rng = np.random.RandomState(seed)
     X = rng.rand(TRAIN + TEST, 30)
     u, v = np.linalg.qr(rng.normal(size=(30, 2)))[0].T
@@ -49,14 +49,14 @@ TASKS: Mapping[str, Callable[[int], Task]] = {
 
 
 class RidgeProblem(Problem):
-    """With the same head for any number of classes."""
+    """Ridge problem with the same linear model for any number of classes."""
 
     def head(self, *, squares: bool = True) -> LinearHead:
         return RidgeClassifier() if self.measure.classes else RidgeRegressor()
 
 
 def ours(task: Task, mode: str | None, seed: int) -> float:
-    """R2 or accuracy of Fourier features and ridge; gamma and C chosen on held-out rows."""
+    """Return R2 or accuracy of Fourier features and ridge, gamma and C chosen on held-out rows."""
     kind, measure = ("classification", "accuracy") if task.classes else ("regression", "R2")
     problem = RidgeProblem(task.X, task.y, kind, MEASURES[measure], seed, metric=mode)
     model = learn("FourierFeatures", WIDTH, problem)

@@ -1,10 +1,10 @@
-"""``python -m benchmarks models``: KernelClassifier and KernelRegressor beside other models.
+"""``python -m benchmarks models``: KernelClassifier and KernelRegressor against other models.
 
-Everybody gets the rows as they are, and scales them as it pleases; ours, gradient boosting and
-xRFM are as they come. Every measured cell is written down at once: a run that was stopped goes on
-where it was, and what was measured with another version (of ours: another commit) is measured
-again. ``--tables``, ``--methods``, ``--rows`` and ``--seeds`` choose a part; small tables that
-scikit-learn brings along are measured when they are named.
+All models receive the columns as they are in the file. Ours, gradient boosting and xRFM have
+their default parameters. Results are saved as they are measured: an interrupted run continues
+where it stopped, and results of another version (for ours: another commit) are measured again.
+``--tables``, ``--methods``, ``--rows`` and ``--seeds`` select a part; the small tables that come
+with scikit-learn are measured if they are named.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bochner.records.statistics import format_mean, mean_and_error
 FILE = Path("bochner-results/models.jsonl")
 _WIDTHS = (14, *[22] * len(PEERS))
 
-Found = Mapping[tuple[str, str], Sequence[Result]]  # of tables and methods, one for each seed
+Found = Mapping[tuple[str, str], Sequence[Result]]  # by table and method, one per seed
 
 
 def main(arguments: list[str]) -> None:
@@ -66,7 +66,7 @@ def _installed(methods: Iterable[str]) -> list[str]:
 
 
 def last_commit() -> str:
-    """The last commit that changed the package; empty outside of a clone."""
+    """Return the last commit that changed the package; empty outside of a clone."""
     command = ["git", "log", "-1", "--format=%h", "--", "src"]
     folder = Path(__file__).parents[1]
     found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -85,7 +85,7 @@ def measure_all(
     notebook: Notebook,
     n_rows: int = TRAIN,
 ) -> Found:
-    """Measure what the notebook does not have; seeds come last, so that all tables come early."""
+    """Measure what is not in the notebook, one seed after the other."""
     found: dict[tuple[str, str], list[Result]] = {}
     for seed in seeds:
         for table in tables:
@@ -124,13 +124,13 @@ def measure(task: Task, cell: Cell) -> Result:
 
 @cache
 def warm_up(method: str) -> None:
-    """Import and compile what a method needs, which is not part of its time."""
-    small = friedman(0, n=4000, d=5)  # fewer rows are told apart without features
+    """Import and compile what a method needs, outside its measured time."""
+    small = friedman(0, n=4000, d=5)  # fewer rows are fitted without features
     PEERS[method].make(small, 0).fit(small.X, small.y)
 
 
 def mean_scores(found: Found) -> dict[str, dict[str, tuple[float, float]]]:
-    """Mean and standard error by table and method, as they are shown."""
+    """Return mean and standard error by table and method, in the units shown."""
     means: dict[str, dict[str, tuple[float, float]]] = {}
     for (table, method), results in found.items():
         factor = _measure(results).factor
@@ -140,9 +140,9 @@ def mean_scores(found: Found) -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def mean_ranks(found: Found) -> dict[str, float]:
-    """The mean over tables of the rank of a method's mean score; 1 is the best.
+    """Return the rank of each method's mean score, averaged over tables; 1 is the best.
 
-    Only tables that all methods were measured on count.
+    Only tables on which all methods were measured count.
     """
     means = mean_scores(found)
     methods = list(dict.fromkeys(method for _, method in found))
@@ -155,7 +155,7 @@ def mean_ranks(found: Found) -> dict[str, float]:
 
 
 def time_ratios(found: Found, method: str = "ours", other: str = "xrfm") -> dict[str, float]:
-    """The time of one method's fits divided by that of another, by table."""
+    """Return the ratio of the fit times of two methods, by table."""
     seconds = {key: sum(result.fit for result in results) for key, results in found.items()}
     tables = dict.fromkeys(table for table, _ in found)
     return {

@@ -1,8 +1,9 @@
-"""``python -m benchmarks noise``: how often `compare` recommends something where nothing is known.
+"""``python -m benchmarks noise``: how often `compare` recommends a line for pure noise.
 
-Labels are independent of the rows, every other table has numbers. All main methods are measured on
-three random splits, as the program does. Every table is one line of a file: a run that was
-stopped goes on where it was, and lanes (``--lane 3/16``) may run as processes of their own.
+Labels are independent of the rows; every other table is a regression. All main methods are
+measured on three random splits, as in the program. Each table is one line of a file: an
+interrupted run continues where it stopped, and parts (``--lane 3/16``) may run as separate
+processes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TASKS = ("classification", "regression")
 
 
 def noise_table(seed: int, rows: int) -> Table:
-    """Five columns of normal numbers, and labels that know nothing of them."""
+    """Return five columns of normal numbers, and labels independent of them."""
     rng, task = np.random.default_rng(seed), TASKS[seed % 2]
     X = rng.normal(size=(rows, 5))
     y = rng.normal(size=rows) if task == "regression" else rng.integers(2, size=rows)
@@ -37,7 +38,7 @@ def noise_table(seed: int, rows: int) -> Table:
 
 
 def measure(cell: Cell, widths: list[int], n_splits: int) -> Result:
-    """One table through a comparison: its score is 1 where something is recommended."""
+    """Compare on one table; the score is 1 if something is recommended."""
     table = noise_table(cell.seed, cell.max_train or 0)
     setup = Setup(table, choose_measure(table.y, table.task))
     methods = [m.name for m in METHODS.values() if m.main and table.task in m.tasks]

@@ -86,7 +86,7 @@ def fits(X: Any, m: int) -> None:
 
 
 def called(X: Any, m: int) -> None:
-    """The exponential kernel, which scikit-learn calls once for every pair."""
+    """Time the exponential kernel, which scikit-learn calls once for each pair of rows."""
     gamma = X.shape[1] ** -0.5
     theirs = Nystroem(lambda x, y: np.exp(-gamma * np.linalg.norm(x - y)), n_components=m)
     ours = NystroemFeatures(m, kernel="exponential", gamma=gamma, random_state=0)
@@ -105,7 +105,7 @@ def called(X: Any, m: int) -> None:
 
 
 def scores(m: int, seeds: int = 3) -> None:
-    """Ridge on a few thousand columns; gamma and the penalty are chosen on held-out rows."""
+    """Score ridge on a few thousand columns; gamma and the penalty are chosen on held-out rows."""
     row("test score, %", "Fourier", "gaussian", "exponential", "after a metric", widths=SCORES)
     maps: list[Any] = [partial(FourierFeatures, n_components=m)]
     maps += [partial(NystroemFeatures, n_components=m, kernel=kind) for kind in KERNELS]
@@ -128,7 +128,7 @@ def scores(m: int, seeds: int = 3) -> None:
 
 
 def best_score(make: Any, task: Task, seed: int) -> float:
-    """Held-out rows are none of the landmarks of the maps that are judged by them."""
+    """Return the best score; no held-out row is a landmark of a map that it judges."""
     scale = make(gamma="scale", n_components=2).fit(task.X).kernel_.gamma
     gammas = scale * np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0])
     candidates = {gamma: partial(make, gamma=gamma, random_state=seed) for gamma in gammas}

@@ -26,7 +26,7 @@ def features(n: int = 20000, d: int = 100, columns: int = 4000) -> None:
             {
                 "theirs": partial(theirs.transform, X),
                 "ours": partial(ours.transform, X),
-                # the matrix product inside, which nothing can be faster than
+                # the matrix product inside, a lower bound
                 "product": partial(np.matmul, X, ours.frequencies_, out=product),
             }
         )

@@ -1,4 +1,4 @@
-"""Models to measure beside each other: ours, and others that a person would try instead."""
+"""The models to compare: ours, and others that a person would try instead."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def lightgbm(task: Task, seed: int) -> Any:
 
 
 class XRFM(BaseEstimator):  # type: ignore[misc]
-    """xRFM as it comes, on the CPU; a fifth of the training rows is what it tunes with."""
+    """xRFM with default parameters, on the CPU; a fifth of the rows is its validation set."""
 
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
@@ -86,7 +86,7 @@ def _on_scaled_target(model: Any) -> Any:
 
 
 def exact(task: Task, seed: int) -> Any:
-    """The Gaussian kernel of all pairs of rows: a support vector machine, or ridge regression."""
+    """Return the exact Gaussian kernel method: a support vector machine, or ridge regression."""
     gammas = [gamma / task.X.shape[1] for gamma in _GAMMAS]
     if task.classes:
         model = _tuned(SVC(cache_size=1000), {"C": _C, "gamma": gammas}, seed)
@@ -98,7 +98,7 @@ def exact(task: Task, seed: int) -> Any:
 
 
 def random_features(task: Task, seed: int) -> Any:
-    """scikit-learn's random Fourier features, and a linear model."""
+    """Return scikit-learn's random Fourier features with a linear model."""
     if task.classes:
         model = _tuned(LinearSVC(dual=False), {"C": _C}, seed)
     else:
@@ -109,7 +109,7 @@ def random_features(task: Task, seed: int) -> Any:
 
 @dataclass(frozen=True)
 class Peer:
-    """A way to an unfitted model, and the package that it needs."""
+    """A function that makes an unfitted model, and the package that it needs."""
 
     title: str
     make: Callable[[Task, int], Any]
@@ -117,7 +117,7 @@ class Peer:
 
     @property
     def version(self) -> str | None:
-        """None where it is not installed."""
+        """Version of the package; None if it is not installed."""
         try:
             return version(self.package)
         except PackageNotFoundError:

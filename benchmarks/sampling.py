@@ -1,4 +1,4 @@
-"""The error of the kernel by sampling scheme."""
+"""Error of the approximate kernel, by sampling scheme."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """``python -m benchmarks scale [ROWS ...]``: linear models on 1024 features of rows on disk.
 
 Rows of 20 columns are written to eight Parquet files in a temporary folder, by default 10^5 and
-10^6 of them (10^7 takes an hour). ``ridge``, ``hinge``, ``sgd`` and ``lightgbm`` among the
-arguments leave out the others. Every line is a process of its own: least squares in one pass, the
-squared hinge loss in a pass for each Newton step, one epoch of scikit-learn's ``SGDClassifier`` on
-blocks of ``RBFSampler``, and where it is installed LightGBM, 100 trees, on all rows in memory;
-all from the same files through the same reader and preparation. ``--generated`` makes the rows in
-memory instead, a piece at a time, in every pass anew: for more of them than a disk holds.
+10^6 of them (10^7 takes an hour). ``ridge``, ``hinge``, ``sgd`` and ``lightgbm`` select models;
+without any, all are measured, each in a separate process: least squares in one pass, the squared
+hinge loss in one pass per Newton step, one epoch of scikit-learn's ``SGDClassifier`` on blocks of
+``RBFSampler`` and, if it is installed, LightGBM with 100 trees on all rows in memory. All read
+the same files through the same reader and preparation. ``--generated`` generates the rows block
+by block, again in every pass: for more rows than fit on a disk.
 ``--device cuda`` without it measures something else: see :mod:`benchmarks.scale_device`.
 """
 
@@ -30,7 +30,7 @@ from bochner.engine.rowwise import row_slices
 from bochner.engine.transfer import staged
 
 COLUMNS, FEATURES, FILES, TEST_ROWS = 20, 1024, 8, 20_000
-GAMMA, RIDGE, C = 0.02, 1e-5, 1.0  # fixed: this is about time and memory
+GAMMA, RIDGE, C = 0.02, 1e-5, 1.0  # fixed: this benchmark is about time and memory
 _BATCH = 100_000
 _WIDTHS = (12, 8, 10, 12, 10, 8, 10, 10)
 
@@ -40,7 +40,7 @@ Result = tuple[float, float, int, float, float]  # seconds, of all cores, passes
 
 
 def make_arrays(n: int, seed: int) -> tuple[Any, Any]:
-    """Two classes of rows around a curved border, with some noise."""
+    """Return noisy rows of two classes with a curved border."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, COLUMNS))
     value = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2 - 0.5
@@ -48,7 +48,7 @@ def make_arrays(n: int, seed: int) -> tuple[Any, Any]:
 
 
 def make_rows(n: int, seed: int) -> Any:
-    """The same as a table."""
+    """Return the same rows as a table."""
     import pandas as pd
 
     X, y = make_arrays(n, seed)
@@ -56,7 +56,7 @@ def make_rows(n: int, seed: int) -> Any:
 
 
 class GeneratedRows:
-    """Blocks of rows that are made when they are needed, on a device if one is named."""
+    """Blocks of rows generated when they are needed, on a device if one is given."""
 
     def __init__(self, n_rows: int, device: Any = None) -> None:
         self.n_rows, self.device, self.passes = n_rows, device, 0
@@ -69,7 +69,7 @@ class GeneratedRows:
 
 
 def write_files(folder: Path, n_rows: int) -> None:
-    """Eight Parquet files, written a piece at a time."""
+    """Write eight Parquet files, block by block."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -116,7 +116,7 @@ def _fit_trees(blocks: Any) -> Callable[[Any], Any]:
 
 
 def measure(name: str, folder: str, n_rows: int) -> Result:
-    """One candidate, in a process that does nothing else."""
+    """Measure one candidate in this process."""
     from sklearn.kernel_approximation import RBFSampler
 
     from bochner import FourierFeatures
@@ -151,7 +151,7 @@ def measure(name: str, folder: str, n_rows: int) -> Result:
 
 
 def measure_generated(name: str, n_rows: int, device: str | None) -> Result:
-    """One of ours on rows that no file holds."""
+    """Measure one of our models on generated rows."""
     from bochner import FourierFeatures
     from bochner.linear import RidgeClassifier, SquaredHingeClassifier
 
@@ -171,7 +171,7 @@ def measure_generated(name: str, n_rows: int, device: str | None) -> Result:
 
 
 def scale(sizes: list[int], names: list[str]) -> None:
-    """A table of time per row and peak memory for each number of rows."""
+    """Print time per row and peak memory for each number of rows."""
     _print_header(f"from {FILES} Parquet files")
     for n_rows in sizes:
         with tempfile.TemporaryDirectory() as folder:
@@ -181,7 +181,7 @@ def scale(sizes: list[int], names: list[str]) -> None:
 
 
 def scale_generated(sizes: list[int], names: list[str], device: str | None) -> None:
-    """The same of rows that are made when they are needed."""
+    """Print the same for generated rows."""
     _print_header("made a piece at a time" + (f", sent to {device}" if device else ""))
     for n_rows in sizes:
         for name in names:
@@ -195,7 +195,7 @@ def _print_header(title: str) -> None:
 
 
 def _print_line(n_rows: int, name: str, function: Callable[..., Result], *given: Any) -> None:
-    """What a process finds that does nothing else."""
+    """Print what a separate process measured."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         seconds, worked, passes, megabytes, accuracy = pool.submit(function, *given).result()
     row(
@@ -212,7 +212,7 @@ def _print_line(n_rows: int, name: str, function: Callable[..., Result], *given:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the numbers of rows, and the models, that were given, or all."""
+    """Measure the given numbers of rows and models, or all."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks scale")
     parser.add_argument("what", nargs="*", help=f"numbers of rows; some of {', '.join(NAMES)}")
     parser.add_argument("--generated", action="store_true", help="make the rows in memory")

@@ -1,10 +1,10 @@
 """``python -m benchmarks scale --device cuda [ROWS]``: rows of host memory through one GPU.
 
-First the program: `fit`, `predict` and `compare` with ``--device cuda`` beside the CPU, on files
-of 150 000 rows. Then least squares on 4096 Fourier features for ten classes, by default of 10^7
-rows of 100 columns in float32 that lie in host memory: the time in all, the share of it in which
-the GPU computes (CUDA events around the work on every block; and of the kernels alone where
-PyTorch's profiler works), and the coefficients beside those of the host. Also as
+First the program: `fit`, `predict` and `compare` with ``--device cuda`` and on the CPU, on files
+of 150 000 rows. Then least squares on 4096 Fourier features for ten classes, by default for 10^7
+rows of 100 columns in float32 in host memory: the total time, the share of it in which the GPU
+computes (CUDA events around the work on every block; if PyTorch's profiler works, also of the
+kernels alone), and the difference to the coefficients computed on the host. Also available as
 ``python -m benchmarks.scale_device``, which needs no more packages than the program.
 """
 
@@ -34,7 +34,7 @@ _C = 1e-2
 
 
 class TimedBlocks:
-    """Blocks of arrays in host memory, sent to a device; the time of the work on each is kept."""
+    """Blocks of arrays in host memory, sent to a device; records the time of the work on each."""
 
     def __init__(self, X: Any, y: Any, device: Any) -> None:
         self.X, self.y, self.device = X, y, device
@@ -46,7 +46,7 @@ class TimedBlocks:
         shared: Any = None,
         merge: Callable[[Any, Any], Any] = operator.add,
     ) -> Any:
-        """As :class:`bochner.linear.blocks.Blocks` says."""
+        """See :class:`bochner.linear.blocks.Blocks`."""
         rows = row_slices(len(self.y), _BLOCK)
         blocks = staged(((self.X[part], self.y[part]) for part in rows), self.device)
         return IteratedBlocks(blocks).reduce(self._timed(function), shared, self._timed(merge))
@@ -70,14 +70,14 @@ class TimedBlocks:
         return event
 
     def seconds(self) -> float:
-        """Of the work on all blocks, on the stream that computes."""
+        """Seconds of the work on all blocks, on the stream that computes."""
         if self.spans and isinstance(self.spans[0][0], float):
             return float(sum(end - begun for begun, end in self.spans))
         return sum(begun.elapsed_time(end) for begun, end in self.spans) / 1e3
 
 
 def make_rows(n: int, seed: int = 0) -> tuple[Any, Any]:
-    """Rows of ten classes with curved borders, in float32."""
+    """Return rows of ten classes with curved borders, in float32."""
     rng = np.random.default_rng(seed)
     X, y = np.empty((n, COLUMNS), np.float32), np.empty(n, np.int64)
     for rows in row_slices(n, _BLOCK):
@@ -88,7 +88,7 @@ def make_rows(n: int, seed: int = 0) -> tuple[Any, Any]:
 
 
 def make_map(features: int) -> FourierFeatures:
-    """An unfitted map."""
+    """Return an unfitted map."""
     return FourierFeatures(n_components=features, gamma=0.3 / COLUMNS, random_state=0)
 
 
@@ -101,7 +101,7 @@ def synchronise(device: Any) -> None:
 
 
 def measure_ridge(device: Any, n_rows: int, features: int = FEATURES) -> None:
-    """The pass over all rows: time in all, and the share in which the device computes."""
+    """Measure the pass over all rows: total time, and the share in which the device computes."""
     begun = time.perf_counter()
     X, y = make_rows(n_rows)
     test_X, test_y = make_rows(50_000, 1)
@@ -137,7 +137,7 @@ def measure_ridge(device: Any, n_rows: int, features: int = FEATURES) -> None:
 
 
 def _profile(device: Any, X: Any, y: Any, phi: Any) -> None:
-    """How much of the time of a few blocks kernels run, and which ones."""
+    """Print for how much of a few blocks' time kernels run, and which ones."""
     try:
         from torch.profiler import ProfilerActivity, profile
 
@@ -154,12 +154,12 @@ def _profile(device: Any, X: Any, y: Any, phi: Any) -> None:
             print(
                 f"  {one.self_device_time_total / 1e3:9.1f} ms  {one.count:5d} x  {one.key[:90]}"
             )
-    except Exception as error:  # the profiler is not there everywhere
+    except Exception as error:  # the profiler is not available everywhere
         print(f"no profile: {error}")
 
 
 def check_coefficients(device: Any, n_rows: int = 200_000, features: int = 512) -> None:
-    """Coefficients of the device beside those of the host."""
+    """Compare the coefficients of the device with those of the host."""
     X, y = make_rows(n_rows)
     phi = make_map(features).fit(X[:5000])
     for head, labels in ((RidgeClassifier(_C), y), (SquaredHingeClassifier(_C), (y > 4) * 1)):
@@ -178,7 +178,7 @@ def check_coefficients(device: Any, n_rows: int = 200_000, features: int = 512) 
 
 
 def write_files(folder: Path, n_rows: int) -> None:
-    """Three CSV files of a table with ten columns and two classes."""
+    """Write three CSV files of a table with ten columns and two classes."""
     import pandas as pd
 
     rng = np.random.default_rng(0)
@@ -192,7 +192,7 @@ def write_files(folder: Path, n_rows: int) -> None:
 
 
 def run_program(device: str, n_rows: int = _PROGRAM_ROWS) -> None:
-    """`fit`, `predict` and `compare` on the CPU and on the device, as a user runs them."""
+    """Run `fit`, `predict` and `compare` on the CPU and on the device, as a user would."""
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "data"
         data.mkdir()
@@ -229,7 +229,7 @@ def _command(folder: str, *arguments: str) -> None:
 
 
 def main(arguments: list[str], device: Any = "cuda") -> None:
-    """The program, then coefficients, then the large pass."""
+    """Run the program, compare coefficients, and measure the large pass."""
     n_rows = int(float(arguments[0])) if arguments else ROWS
     import torch
 

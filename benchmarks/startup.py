@@ -1,4 +1,4 @@
-"""What a new process waits for: imports, the first call with a warm cache, a prediction."""
+"""Start-up time: imports, the first call with a warm cache, a prediction."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def new_process() -> None:
 
 
 def _prediction(method: str, repeats: int = 5) -> float:
-    """Seconds of the program with a saved model, its start included."""
+    """Return the seconds of a prediction with a saved model, including the start."""
     X, y = make_classification(4000, 12, n_informative=8, random_state=0)
     rows = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)])
     model = make_model(method, rows[:3000], y[:3000], "classification", width=256)

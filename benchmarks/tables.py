@@ -1,4 +1,4 @@
-"""Tables to measure models on: rows as they are on file, split at random."""
+"""Tables for the benchmarks: rows as they are in the file, split at random."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sklearn.preprocessing import StandardScaler
 
 from bochner.data.local import REGRESSION, find_file
 
-TRAIN, TEST = 10_000, 10_000  # the most rows of a table
+TRAIN, TEST = 10_000, 10_000  # at most
 _FILES = ("adult", "a9a", "ijcnn1", "covtype", "cpusmall", "cadata", "internet_ads", "mnist")
 
 
 class Task(NamedTuple):
-    """Rows and labels to learn from, and to be tested on."""
+    """Training and test rows with their targets."""
 
     X: Any
     y: Any
@@ -35,7 +35,7 @@ class Task(NamedTuple):
         return np.asarray(self.y).dtype.kind != "f"
 
     def first(self, n_rows: int) -> Self:
-        """The same with so many of the rows to learn from, which are in random order."""
+        """Return the same task with the first training rows only; their order is random."""
         return self._replace(X=self.X[:n_rows], y=self.y[:n_rows])
 
     def standardised(self) -> Self:
@@ -56,7 +56,7 @@ def friedman(seed: int, n: int = TRAIN + TEST, d: int = 50) -> Task:
 
 
 def local(name: str, seed: int) -> Task:
-    """Rows of a file; training and test rows are one pool where it has both."""
+    """Read rows of a file; its own training and test rows, if any, are pooled."""
     path = find_file(f"{name}.npz")
     if path is None:
         raise FileNotFoundError(f"there is no {name}.npz in the folder of the data.")
@@ -68,7 +68,7 @@ def local(name: str, seed: int) -> Task:
 
 
 def bundled(load: Callable[..., Any], seed: int) -> Task:
-    """A table that scikit-learn brings along."""
+    """Return a table that comes with scikit-learn."""
     X, y = load(return_X_y=True)
     return split(X, y, seed)
 

@@ -264,7 +264,7 @@ def _report(
             fail("interrupted before there was anything to show", 130)
         fail(f"{study.name}: nothing could be measured. {' '.join(failures)}")
     sections = study.sections(results)
-    note = f"A small version: {study.quick.note}. It decides little about what the paper claims."
+    note = f"A small version: {study.quick.note}. It is too small to decide most claims."
     quick = [note] * request.quick
     drawn, undrawn = draw(sections)
     say(f"\n{as_text(sections)}", *quick, *failures, *undrawn)

@@ -59,15 +59,14 @@ PAPERS: dict[str, Paper] = {
     ),
 }
 _HOW_TO_READ = """\
-- ± is the standard error of the mean over seeds or splits. Where all seeds share one test part,
-  the noise of the test rows comes on top.
-- Penalties, bandwidths and strengths are chosen on training rows that are held out, never on
-  test rows.
-- "Not confirmed" means that our measurement does not show it, not that it is false: data, splits
-  and details that a paper leaves open differ. "By no more than noise" is a difference of at most
-  two standard errors.
-- "So far" stands where not all of a study was measured: its notes say what is missing.
-- Times are sums over all cells, each measured by one process."""
+- ± is the standard error of the mean over seeds or splits. If all seeds share the same test rows,
+  it does not include the noise of these rows.
+- Penalties, bandwidths and strengths are chosen on held-out training rows, never on test rows.
+- "Not confirmed" means that our measurement does not show the claim, not that the claim is false:
+  data, splits and details that the paper leaves open differ. "By no more than noise" is a
+  difference of at most two standard errors.
+- "So far" means that only a part of the study was measured; its notes say what is missing.
+- Times are sums over all cells, each measured by a single process."""
 
 
 def store(document: Mapping[str, Any], folder: Path) -> Path:
@@ -126,13 +125,13 @@ def overview(stored: Mapping[str, Mapping[str, Any]]) -> str:
     lines = "\n".join([*contents, "Errata <errata>"])
     return f"""# The papers, reproduced
 
-Three papers, their tables and figures measured with this package, next to the published numbers.
+The tables and figures of three papers, measured with this package, next to the published numbers.
 
 {_table(rows)}
 
 Errors in the papers themselves are [collected here](errata.md).
 
-## Do it yourself
+## Reproduce them yourself
 
 ```sh
 bochner reproduce --list                    # all studies, the data they need, how long they take
@@ -141,9 +140,9 @@ bochner reproduce bullins-table1 --quick    # a small version
 {COMMAND}         # these pages, from the results on record
 ```
 
-See [the program](program.md#reproduce) for where the data come from. A small version decides
-little about what a paper claims, and says so. With the name of a study `--write-docs` puts its
-results on record.
+See [the program](program.md#reproduce) for where the data come from. A small version of a study
+is too small to decide most claims of a paper; its results say so. With the name of a study,
+`--write-docs` puts its results on record.
 
 ## How to read the numbers
 
