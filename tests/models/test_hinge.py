@@ -8,7 +8,7 @@ from bochner import KernelClassifier
 from bochner.linear import SquaredHingeClassifier
 from bochner.models import limits, tuner
 from bochner.models.hinge import is_affordable
-from bochner.models.settings import Labelled, Tried, clearly_worse
+from bochner.models.settings import Labelled
 from tests.places import PLACES
 
 GIVEN = {"kernel": "gaussian", "metric": None, "scaling": "standard", "random_state": 0}
@@ -62,16 +62,6 @@ def test_many_rows_try_it(rows, monkeypatch):
     certified = [model.certificate_.bound for model in (few, many)]
     settings = [int(text.split(" for ")[1].split()[0]) for text in certified]
     assert settings[1] == 2 * settings[0]
-
-
-def test_errors_are_counted_where_margins_cannot_be_compared():
-    def tried(losses, wrong):
-        return Tried(None, 0.0, np.array(losses), np.array(wrong), None, None, 4, 0.0)
-
-    squares = tried([0.1, 0.2, 0.1, 0.2], [True, True, True, False])
-    hinge = tried([0.9, 0.8, 0.9, 0.8], [False, False, True, False])
-    assert clearly_worse(hinge, squares, 0.5)
-    assert clearly_worse(squares, hinge, 0.5, counted=True)
 
 
 def test_features_that_are_not_kept_are_made_in_every_step(rows, monkeypatch):

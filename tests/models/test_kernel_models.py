@@ -30,6 +30,7 @@ from bochner.models import limits, tuner
 from bochner.models.averaging import averaged
 from bochner.models.families import choose_families
 from bochner.models.judge import Judge, in_float32
+from bochner.models.ranking import Ranking
 from bochner.models.settings import Setting, Tried
 from bochner.models.tuner import Tuner
 from tests.places import PLACES, on_host
@@ -385,19 +386,6 @@ class TestChoices:
         results = KernelRegressor(random_state=0).fit(PLACES["csr"](X), y).search_results_
         assert RELEVANCE not in {r["metric"] for r in results}
 
-    def test_the_best_kernel_of_each_kind_goes_on(self):
-        """Of distances, and of sums over columns: kinds gain differently from more rows."""
-        gaussian, *_, laplacian = choose_families()
-
-        def tried(family, loss):
-            losses = np.full(9, loss)
-            setting = Setting("none", None, family, 1.0, None)
-            return Tried(setting, 0.5, losses, None, losses[:, None], None, 9, 0.0)
-
-        found = [tried(laplacian, 3.0), tried(gaussian, 1.0), tried(laplacian, 2.0)]
-        assert Tuner._of_each_kind(found[1:2], found) == found[1:]
-        assert Tuner._of_each_kind(found[1:], found) == found[1:]
-
     def test_of_many_rows_the_columns_as_they_are_go_on(self, quick_metric, monkeypatch):
         monkeypatch.setattr(tuner, "_FIRST_ROWS", 100)
         monkeypatch.setattr(tuner, "_SECOND_ROWS", 200)
@@ -420,13 +408,14 @@ class TestChoices:
     def test_a_part_of_the_rows_favours_few_directions(self, share, metric, n_wrong, expected):
         chooser = Tuner.__new__(Tuner)
         chooser.task, chooser.mode, chooser._share = "classification", "auto", share
-        chooser.families = choose_families()
+        family, *_ = choose_families()
+        chooser.ranking = Ranking("classification", [family.kernel])
         rng = np.random.default_rng(0)
 
         def tried(metric, mean, n_wrong):
             losses = mean + 0.01 * rng.normal(size=1000)
             wrong = rng.permutation(1000) < n_wrong
-            setting = Setting("none", metric, chooser.families[0], 1.0, 32)
+            setting = Setting("none", metric, family, 1.0, 32)
             return Tried(setting, 1 - n_wrong / 1000, losses, wrong, losses[:, None], None, 9, 0.0)
 
         finalists = [tried(metric, 0.2, n_wrong), tried(None, 0.21, 100)]
@@ -457,25 +446,6 @@ class TestChoices:
         found = {one.setting.penalty: one for one in ways}
         assert in_float32(found[1e-8], found).setting.penalty == penalty
         assert in_float32(found[1e-3], found) is found[1e-3]
-
-    def test_being_right_clearly_more_often_counts_at_last(self):
-        rng = np.random.default_rng(0)
-        family, other = choose_families()[:3:2]
-        sure, unsure = rng.uniform(0, 0.1, 1000), rng.uniform(0.2, 0.3, 1000)
-
-        def tried(family, losses, n_wrong):
-            wrong = np.arange(1000) < n_wrong
-            setting = Setting("none", None, family, 1.0, 32)
-            return Tried(setting, 1 - n_wrong / 1000, losses, wrong, losses[:, None], None, 9, 0.0)
-
-        chosen = object.__new__(Tuner)
-        chosen.task, chosen.families = "classification", [family, other]
-        best = tried(family, sure, 40)
-        assert chosen._decided([best, tried(other, unsure, 39)]) is best  # no clear difference
-        right = tried(other, unsure, 20)
-        assert chosen._decided([best, right]) is right
-        chosen.task = "regression"
-        assert chosen._decided([best, right]) is best
 
     def test_progress_is_printed(self, capsys):
         X, y = classes(100)

@@ -27,6 +27,7 @@ from bochner.models.families import Family
 from bochner.models.fold import Candidate, Fold
 from bochner.models.hinge import try_hinge
 from bochner.models.methods import Task
+from bochner.models.ranking import clearly_worse
 from bochner.models.scaling import Scaling
 from bochner.models.settings import (
     FIRST_PENALTY,
@@ -34,7 +35,6 @@ from bochner.models.settings import (
     Setting,
     Space,
     Tried,
-    clearly_worse,
     loss_slope,
     losses_of,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import RLock
@@ -16,8 +15,6 @@ from scipy.special import expit
 from bochner.engine.pairs.distances import Distances
 from bochner.engine.places import single_rows
 from bochner.fourier.bandwidth import median_distance
-from bochner.linear.paired import is_clearly_lower
-from bochner.metric.matrices import DIAGONAL
 from bochner.models.families import Family
 from bochner.models.methods import Task
 from bochner.models.scaling import Scaling
@@ -216,31 +213,6 @@ def mean_of(one: Tried, other: Tried, held: Labelled, task: Task) -> Tried:
     )
 
 
-def going_on(found: list[Tried], n_kept: int, errors: float) -> list[Tried]:
-    """Return at most the best `n_kept`, none of them behind by more than `errors`.
-
-    The unit of `errors` is the standard error of the difference.
-    """
-    found = sorted(found, key=lambda one: one.loss)[:n_kept]
-    return [one for one in found if not clearly_worse(one, found[0], errors)]
-
-
-def clearly_worse(one: Tried, top: Tried, errors: float, *, counted: bool = False) -> bool:
-    """Whether the mean loss of `one` is larger by `errors` standard errors of the difference.
-
-    With `counted`, the share of misclassified rows is compared instead of the loss.
-    """
-    weights = top.weights
-    if weights is not None:  # as counts that add up to the number of rows
-        weights = weights * (len(weights) / weights.sum())
-    pair = (top.losses, one.losses)
-    if counted:
-        assert top.wrong is not None
-        assert one.wrong is not None
-        pair = (top.wrong.astype(np.float64), one.wrong.astype(np.float64))
-    return is_clearly_lower(*pair, errors=errors, weights=weights)
-
-
 def one_target(y: NDArray[Any]) -> NDArray[Any]:
     """Return the targets as one column: of several, the combination that varies most."""
     if y.ndim == 1:
@@ -250,10 +222,3 @@ def one_target(y: NDArray[Any]) -> NDArray[Any]:
     scaled = centred / np.where(spread > 0, spread, 1.0)
     combined: NDArray[Any] = scaled @ np.linalg.eigh(scaled.T @ scaled)[1][:, -1]
     return combined
-
-
-def suited(family: Family, by_mode: Sequence[Tried]) -> Sequence[Tried]:
-    """Return the modes of the metric that make sense for a family."""
-    if not family.by_columns:
-        return by_mode
-    return [one for one in by_mode if one.setting.metric in (None, DIAGONAL)] or by_mode

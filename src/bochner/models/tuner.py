@@ -27,6 +27,17 @@ from bochner.models.judge import PENALTIES, Judge
 from bochner.models.limits import FEW_COLUMNS, are_many, may_be_exact
 from bochner.models.methods import Task
 from bochner.models.pipelines import METRICS
+from bochner.models.ranking import (
+    CLEARLY,
+    Ranking,
+    by_loss,
+    clearly_worse,
+    first_of_kind,
+    of_each_kind,
+    ranked_scalings,
+    space_of,
+    suited,
+)
 from bochner.models.scaling import SCALINGS, Scaling
 from bochner.models.settings import (
     HINGE,
@@ -34,10 +45,7 @@ from bochner.models.settings import (
     Loss,
     Setting,
     Tried,
-    clearly_worse,
-    going_on,
     mean_of,
-    suited,
 )
 
 WIDTH = 2048  # of maps, with more rows than may all be landmarks
@@ -48,7 +56,6 @@ _FEWEST_ROWS = 300  # fewest rows of the first comparison, if half of all rows a
 _NEARBY = (0.7, 1.4)  # factors for bandwidths between those of the first comparison
 _AVERAGE = 1.0  # standard errors that the mean of two models must gain: it takes twice the time
 _HARDLY_FELT = 1e-8  # penalty per row
-_CLEARLY = 1.5  # standard errors: among a few candidates, one leads by one of them by chance
 # Standard errors by which the squared hinge loss may trail on a part of the rows. On all rows it
 # was better by .05 to 1.0 points in ten fits to four tables; on the part, in six of them.
 _UNDERSTATED = 2.0
@@ -114,6 +121,7 @@ class Tuner:
         if self._have_kernels:
             first = {family.kernel: family for family in reversed(self.families)}
             self.families = [f for f in self.families if first[f.kernel] is f]
+        self.ranking = Ranking(task, [family.kernel for family in self.families])
         self.width = None if self.exact else width or WIDTH
         self._share = n_rows / max(n_rows, n_total or 0)
         self.judge = Judge(splits, task, width=self.width, penalty=penalty, **options)
@@ -144,7 +152,7 @@ class Tuner:
             ),
             list(self._open_scalings()),
         )
-        plain = self._best(by_scaling)
+        plain = self.ranking.best(by_scaling)
         with_metric = self._with_metric(plain.setting)
         asked = self.mode not in ("auto", None) and bool(with_metric)
         by_mode = with_metric if asked else [plain, *with_metric]
@@ -195,10 +203,6 @@ class Tuner:
             return not clearly_worse(hinge, squares, _UNDERSTATED, counted=True)
         return clearly_worse(squares, hinge, 0.5, counted=True)
 
-    def _complexity(self, one: Tried) -> tuple[int, int]:
-        kernels, setting = [family.kernel for family in self.families], one.setting
-        return kernels.index(setting.family.kernel), (None, *METRICS).index(setting.metric)
-
     def _finalists(self, found: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
         """Try what was found with all rows and features, and another scaling without a metric.
 
@@ -209,7 +213,7 @@ class Tuner:
         if self.mode in ("auto", None):
             plain = [one for one in settings if one.metric is None]
             known = [one.scaling for one in plain]
-            others = [scaling for scaling in _ranked(by_scaling) if scaling not in known]
+            others = [scaling for scaling in ranked_scalings(by_scaling) if scaling not in known]
             top = (plain or settings)[0]
             settings += [replace(top, scaling=scaling, metric=None) for scaling in others[:1]]
         return [
@@ -222,26 +226,18 @@ class Tuner:
         family = self._maps[setting.family.kernel] if self._have_kernels else setting.family
         return replace(setting, family=family, width=self.width)
 
-    def _decided(self, finalists: Sequence[Tried]) -> Tried:
-        """Return the best finalist, or one that is clearly right more often, by any margins."""
-        best = self._best(sorted(finalists, key=self._complexity))
-        if self.task == "regression":
-            return best
-        right = max(finalists, key=lambda one: one.score)
-        return right if clearly_worse(best, right, _CLEARLY, counted=True) else best
-
     def _decided_by_part(self, finalists: Sequence[Tried]) -> Tried:
         """Return the best finalist, preferring none that rotates directions on part of the rows.
 
         A part of the rows favours few directions: the best finalist without a metric is then
         taken, unless one with a metric that rotates directions is clearly right more often.
         """
-        best, plain = self._decided(finalists), self._plain(finalists)
+        best, plain = self.ranking.winner(finalists), self._plain(finalists)
         turns = best.setting.metric not in (None, RELEVANCE)
         if self.task == "regression" or not (self._share < 1 and turns and plain):
             return best
-        simple = self._decided(plain)
-        return best if clearly_worse(simple, best, _CLEARLY, counted=True) else simple
+        simple = self.ranking.winner(plain)
+        return best if clearly_worse(simple, best, CLEARLY, counted=True) else simple
 
     def _kernels(self, by_mode: Sequence[Tried], by_scaling: Sequence[Tried]) -> list[Tried]:
         """Compare exact methods on increasing numbers of rows, keeping fewer; the best first."""
@@ -253,16 +249,16 @@ class Tuner:
         )
         weighted = self._with_relevance(first)
         first = weighted if self.mode == RELEVANCE and weighted else [*first, *weighted]
-        kept = self._of_each_kind(self._going_on(first, _KEPT, 2.0), first)
+        kept = of_each_kind(self.ranking.going_on(first, _KEPT, 2.0), first)
         if self._has_many_directions:
             kept += [one for one in self._plain(first)[:2] if all(one is not k for k in kept)]
         found = self._on_more(kept, _SECOND_ROWS)
-        best = self._decided(found)
+        best = self.ranking.winner(found)
         near = min([best, *self._nearby(best)], key=lambda one: one.loss)
         found = [near if one is best else one for one in found]
-        ahead = self._going_on(found, _FINALISTS, 1.0)
+        ahead = self.ranking.going_on(found, _FINALISTS, 1.0)
         if self.exact:
-            return [self._on_all_rows(self._decided(ahead), first)]
+            return [self._on_all_rows(self.ranking.winner(ahead), first)]
         return ahead if self._plain(ahead) else [ahead[0], *self._plain(found)[:1]]
 
     @property
@@ -273,7 +269,7 @@ class Tuner:
     def _plain(self, found: Sequence[Tried]) -> list[Tried]:
         """Return those without a metric, the best first; none if a metric is requested."""
         plain = [one for one in found if one.setting.metric is None]
-        return sorted(plain, key=lambda one: one.loss) if self.mode in ("auto", None) else []
+        return by_loss(plain) if self.mode in ("auto", None) else []
 
     def _with_relevance(self, found: Sequence[Tried]) -> list[Tried]:
         """Try kernels with column weights that are learned for each of them.
@@ -289,7 +285,7 @@ class Tuner:
         def is_near(one: Tried, first: Tried) -> bool:
             return self.mode == RELEVANCE or not clearly_worse(one, first, 1.0)
 
-        firsts = [_first_of_kind(one, found) for one in found]
+        firsts = [first_of_kind(one, found) for one in found]
         pairs = zip(found, firsts, strict=True)
         tops = [one for one, first in pairs if one is first or (several and is_near(one, first))]
         new = {one.setting.family.kernel: one.setting for one in reversed(tops)}
@@ -303,23 +299,6 @@ class Tuner:
 
         return self.judge.side_by_side(learned, settings)
 
-    @staticmethod
-    def _of_each_kind(kept: Sequence[Tried], found: Sequence[Tried]) -> list[Tried]:
-        """Return what was kept, and the best of each kind of kernels that has none in it.
-
-        Kinds of kernels gain differently from more rows.
-        """
-        ranked = sorted(found, key=lambda one: one.loss)
-        best = [one for one in ranked if one is _first_of_kind(one, ranked)]
-        kinds = {one.setting.family.by_columns for one in kept}
-        return [*kept, *(one for one in best if one.setting.family.by_columns not in kinds)]
-
-    def _going_on(self, found: Sequence[Tried], n_kept: int, errors: float) -> list[Tried]:
-        """Return those with a loss close to the best, and one that is clearly right more often."""
-        kept = going_on(list(found), n_kept, errors)
-        right = self._decided(found)
-        return kept if any(one is right for one in kept) else [*kept, right]
-
     def _more_spaces(
         self, found: Sequence[Tried], by_mode: Sequence[Tried], by_scaling: Sequence[Tried]
     ) -> list[Setting]:
@@ -329,18 +308,18 @@ class Tuner:
         of all and the simplest kernel are tried without a metric; with many rows, also in the next
         scaling.
         """
-        again = [one for one in found if one is _first_of_kind(one, found)]
+        again = [one for one in found if one is first_of_kind(one, found)]
         settings = [other for one in again for other in self._next_mode(one.setting, by_mode)]
         if self.mode in ("auto", None) and self._has_many_directions:
             best = found[0].setting
-            scalings = list(dict.fromkeys([best.scaling, *_ranked(by_scaling)]))
+            scalings = list(dict.fromkeys([best.scaling, *ranked_scalings(by_scaling)]))
             settings += [
                 replace(best, scaling=scaling, metric=None, family=family)
                 for scaling in scalings[: 1 if self.exact else 2]
                 for family in (best.family, self.families[0])
             ]
-        new = {_kind(one): one for one in settings}
-        known = {_kind(one.setting) for one in found}
+        new = {space_of(one): one for one in settings}
+        known = {space_of(one.setting) for one in found}
         return [setting for kind, setting in new.items() if kind not in known]
 
     def _on_all_rows(self, best: Tried, first: Sequence[Tried]) -> Tried:
@@ -372,7 +351,7 @@ class Tuner:
         A model that is worse by itself may err on other rows. Where another factor of all rows
         would have to be computed, the mean must be clearly better.
         """
-        (own,) = [one for one in first if _kind(one.setting) == _kind(best.setting)]
+        (own,) = [one for one in first if space_of(one.setting) == space_of(best.setting)]
         others = [one for one in first if one is not own]
         if not (others and self._in_time()):
             return None
@@ -385,7 +364,7 @@ class Tuner:
 
     def _is_worth_it(self, both: Tried, best: Tried) -> bool:
         """Whether the loss of the mean is lower, and it is not clearly right less often."""
-        if self.task == "classification" and clearly_worse(both, best, _CLEARLY, counted=True):
+        if self.task == "classification" and clearly_worse(both, best, CLEARLY, counted=True):
             return False
         return clearly_worse(best, both, _AVERAGE if self._takes_long else 0.0)
 
@@ -407,7 +386,7 @@ class Tuner:
 
         if found[0].n_rows < self.judge.n_rows:
             found = self.judge.side_by_side(again, found)
-        return sorted(found, key=lambda one: one.loss)
+        return by_loss(found)
 
     def _nearby(self, one: Tried) -> list[Tried]:
         """Try the same setting with bandwidths between those that were tried."""
@@ -430,11 +409,11 @@ class Tuner:
         def along(family: Family) -> Tried | None:
             if family is not self.families[0] and not self._in_time():
                 return None
-            best = self._best(suited(family, by_mode)).setting
+            best = self.ranking.best(suited(family, by_mode)).setting
             return self.judge.along_bandwidths(replace(best, family=family, width=width), n_rows)
 
         found = self.judge.side_by_side(along, self.families)
-        return sorted(found, key=lambda one: one.loss)
+        return by_loss(found)
 
     def _next_mode(self, setting: Setting, by_mode: Sequence[Tried]) -> list[Setting]:
         """Return the setting with the best of the other modes of the metric, if there is one."""
@@ -490,29 +469,3 @@ class Tuner:
     def _weighs_columns(self) -> bool:
         """Whether weights of the columns are learned by descent."""
         return self.mode in ("auto", RELEVANCE) and self.judge.rows_are_dense
-
-    def _best(self, candidates: Sequence[Tried]) -> Tried:
-        """Return the best of the candidates, given the simplest first, or a simpler one as good.
-
-        For classes, as good means a loss within half a standard error of the difference, row by
-        row.
-        """
-        top = min(candidates, key=lambda one: one.loss)
-        if self.task == "regression":
-            return top
-        return next(one for one in candidates if not clearly_worse(one, top, 0.5))
-
-
-def _ranked(by_scaling: Sequence[Tried]) -> list[Scaling]:
-    """Return the scalings, the best first."""
-    return [one.setting.scaling for one in sorted(by_scaling, key=lambda one: one.loss)]
-
-
-def _kind(one: Setting) -> tuple[str, str | None, str]:
-    """Return what distinguishes the settings that are compared with few rows."""
-    return one.family.kernel, one.metric, one.scaling
-
-
-def _first_of_kind(one: Tried, found: Sequence[Tried]) -> Tried:
-    """Return the first of `found` that, like `one`, treats columns one by one or does not."""
-    return next(f for f in found if f.setting.family.by_columns == one.setting.family.by_columns)
