@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from bochner.metric.relevance import RELEVANCE
 from bochner.models.families import choose_families
 from bochner.models.fold import Fold
 from bochner.models.settings import Labelled, Setting
@@ -35,6 +36,34 @@ def test_held_out_rows_join_the_others(twice, monkeypatch):
     exact, mean = kernel_ridge(K, np.concatenate([y, held_y])[:, None], None, alpha)
     new = feature_map.transform(rng.normal(size=(50, 3)))
     np.testing.assert_allclose(new @ a + b, new @ exact + mean, atol=1e-3)
+
+
+def test_only_the_metric_of_the_model_is_learned_again():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    y = np.sin(2 * X[:, 0])
+    fold = Fold(rows(X[:200], y[:200]), rows(X[200:], y[200:]), "regression", 0, None)
+    gaussian, *_, laplacian = choose_families()
+    fold.learn_metric("standard", "diagonal")
+    assert fold.learn_relevance("standard", gaussian)
+    assert fold.learn_relevance("standard", laplacian)
+    plain, turned, weighted = (
+        Setting("standard", metric, gaussian, 1.0, None)
+        for metric in (None, "diagonal", RELEVANCE)
+    )
+    whole = fold.without_split()
+    whole.learn_as(fold, plain)
+    assert whole._metrics == whole._relevance == {}
+    whole.learn_as(fold, weighted)
+    assert not whole._metrics
+    ((key, metric),) = whole._relevance.items()
+    assert key == ("standard", gaussian.kernel)
+    again = clone(fold._relevance[key]).fit(whole.space("standard").X, y)
+    np.testing.assert_allclose(metric.weights_, again.weights_)
+    whole.learn_as(fold, turned)
+    first = whole.metric_of(turned)
+    assert first.n_features_in_ == 4
+    whole.learn_as(fold, turned)  # as for the second of two models that are averaged
+    assert whole._metrics["standard"].history_ is first.history_
 
 
 class TestWhatChoosesInFloat32:

@@ -30,6 +30,7 @@ from bochner.models import limits, tuner
 from bochner.models.averaging import averaged
 from bochner.models.families import choose_families
 from bochner.models.judge import Judge, in_float32
+from bochner.models.penalties import Penalties
 from bochner.models.ranking import Ranking
 from bochner.models.settings import Setting, Tried
 from bochner.models.tuner import Tuner
@@ -260,15 +261,16 @@ class TestChoices:
 
     @pytest.mark.parametrize(
         ("penalty", "given", "expected"),
-        [(1e-4, None, 5e-5), (1.5e-8, None, 1e-8), (1e-9, None, 1e-9), (1e-4, 1e-4, 1e-4)],
+        [(1e-4, None, 5e-5), (1e-8, None, 1e-8), (1e-9, None, 1e-9), (1e-4, 1e-4, 1e-4)],
     )
     def test_more_rows_need_no_more_of_a_penalty(self, penalty, given, expected):
         """Unless it is hardly felt, or was given."""
         asked = []
         search = SimpleNamespace(
-            penalty=given,
             judge=SimpleNamespace(n_rows=400, judge=lambda *arguments: asked.append(arguments)),
+            penalties=Penalties(200, given),
         )
+        search._weaker = functools.partial(Tuner._weaker, search)
         setting = Setting("standard", None, choose_families()[0], 1.0, None, penalty)
         for n_rows in (400, 200):
             known = SimpleNamespace(setting=setting, n_rows=n_rows)

@@ -283,14 +283,21 @@ class Fold:
         self._relevance[key] = metric.fit(X, one_target(self.rows.y))
         return True
 
-    def learn_as(self, other: Fold, scaling: Scaling) -> None:
-        """Learn the metrics of these rows, with the settings found by those of another fold."""
-        X, y = self._rough(self.space(scaling), scaling).X, one_target(self.rows.y)
-        if scaling in other._metrics:
-            self._metrics[scaling] = other._metrics[scaling].refit(X, y)
-        for key, metric in other._relevance.items():
-            if key[0] == scaling:
-                self._relevance[key] = clone(metric).fit(X, y)
+    def learn_metric_as(self, other: Fold, scaling: Scaling) -> None:
+        """Learn the metric of these rows, with the settings found by that of another fold."""
+        if scaling not in self._metrics:
+            X = self._rough(self.space(scaling), scaling).X
+            self._metrics[scaling] = other._metrics[scaling].refit(X, one_target(self.rows.y))
+
+    def learn_as(self, other: Fold, setting: Setting) -> None:
+        """Learn the metric of a setting, if it has one, as another fold did."""
+        scaling, kernel = setting.scaling, setting.family.kernel
+        if setting.metric == RELEVANCE:
+            X = self._rough(self.space(scaling), scaling).X
+            fresh = clone(other._relevance[scaling, kernel])
+            self._relevance[scaling, kernel] = fresh.fit(X, one_target(self.rows.y))
+        elif setting.metric is not None:
+            self.learn_metric_as(other, scaling)
 
     def importances(self, setting: Setting) -> Any:
         """Return column importances: from a setting's weights, or the metric learned first."""

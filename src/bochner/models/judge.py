@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import log
 from typing import Any
 
@@ -27,6 +28,7 @@ from bochner.models.families import Family
 from bochner.models.fold import Candidate, Fold
 from bochner.models.hinge import try_hinge
 from bochner.models.methods import Task
+from bochner.models.penalties import PENALTIES
 from bochner.models.ranking import clearly_worse
 from bochner.models.scaling import Scaling
 from bochner.models.settings import (
@@ -39,7 +41,6 @@ from bochner.models.settings import (
     losses_of,
 )
 
-PENALTIES = tuple(10.0**k for k in range(0, -10, -1))  # alpha per row
 _AS_GOOD = 1.02  # times the loss
 _LEAST_GAIN = 0.002  # of the loss: less is not worth another factor, least of all one in float64
 
@@ -100,6 +101,11 @@ class Judge:
     def n_rows(self) -> int:
         """Number of rows to fit on."""
         return min(len(fold.rows.y) for fold in self.folds)
+
+    @cached_property
+    def _whole(self) -> Fold:
+        """All rows, to fit the final model on."""
+        return self.folds[0].without_split()
 
     @property
     def parts(self) -> list[slice]:
@@ -259,10 +265,8 @@ class Judge:
             (fold,) = self.folds
             feature_map, equations = self._fitted.pop(setting)
             return fold.steps_of(setting), *fold.with_held_rows(setting, feature_map, equations)
-        first = self.folds[0]
-        whole = first.without_split()
-        if setting.metric is not None:
-            whole.learn_as(first, setting.scaling)
+        first, whole = self.folds[0], self._whole
+        whole.learn_as(first, setting)
         candidate = whole.candidate(setting, len(whole.rows.y))
         weight = candidate.equations.weight
         # as with one split: if all rows are landmarks, more rows need the same total penalty
@@ -282,7 +286,7 @@ class Judge:
         if metric is None:
             return ()
         for fold in others:
-            fold.learn_as(first, scaling)
+            fold.learn_metric_as(first, scaling)
         return tuple(mode for mode in metric.modes_ if mode is not None)
 
     def learn_relevance(self, scaling: Scaling, family: Family) -> bool:

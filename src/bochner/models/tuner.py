@@ -23,9 +23,10 @@ from bochner.metric.relevance import RELEVANCE
 from bochner.models.families import Family
 from bochner.models.fold import COARSE_WIDTH
 from bochner.models.hinge import is_affordable
-from bochner.models.judge import PENALTIES, Judge
+from bochner.models.judge import Judge
 from bochner.models.limits import FEW_COLUMNS, are_many, may_be_exact
 from bochner.models.methods import Task
+from bochner.models.penalties import Penalties
 from bochner.models.pipelines import METRICS
 from bochner.models.ranking import (
     CLEARLY,
@@ -55,7 +56,6 @@ _FIRST_ROWS, _SECOND_ROWS = 1500, 3000  # rows that exact methods are compared o
 _FEWEST_ROWS = 300  # fewest rows of the first comparison, if half of all rows are fewer
 _NEARBY = (0.7, 1.4)  # factors for bandwidths between those of the first comparison
 _AVERAGE = 1.0  # standard errors that the mean of two models must gain: it takes twice the time
-_HARDLY_FELT = 1e-8  # penalty per row
 # Standard errors by which the squared hinge loss may trail on a part of the rows. On all rows it
 # was better by .05 to 1.0 points in ten fits to four tables; on the part, in six of them.
 _UNDERSTATED = 2.0
@@ -102,7 +102,7 @@ class Tuner:
         n_total: int | None = None,
         **options: Any,
     ) -> None:
-        self.task, self.mode, self.penalty, self.deadline = task, metric, penalty, deadline
+        self.task, self.mode, self.deadline = task, metric, deadline
         (rows, held), *_ = splits
         narrow = rows.X.shape[1] <= _MOST_COLUMNS
         self.families = [f for f in families if narrow or not f.by_columns] or list(families)
@@ -125,6 +125,7 @@ class Tuner:
         self.width = None if self.exact else width or WIDTH
         self._share = n_rows / max(n_rows, n_total or 0)
         self.judge = Judge(splits, task, width=self.width, penalty=penalty, **options)
+        self.penalties = Penalties(self._few_rows, penalty)
         self.scalings = scalings
         if not self.judge.rows_are_dense:  # they keep their zeros
             self.scalings = [s for s in scalings if s in ("standard", "none")] or ["standard"]
@@ -137,7 +138,7 @@ class Tuner:
         """
         nearby = 1 + len(_NEARBY) if self._have_kernels else 1
         bandwidths = sum(max(1, nearby * len(family.bandwidths)) for family in self.families)
-        penalties = len(PENALTIES) if self.penalty is None else 1
+        penalties = len(self.penalties.of(self.judge.n_rows))
         metrics = {"auto": 1 + len(METRICS), None: 1}.get(self.mode, 2)
         losses = 1 + self._tries_hinge
         single = len(self.scalings) * metrics * bandwidths * penalties * losses
@@ -209,7 +210,7 @@ class Tuner:
         Few rows favour few directions: with more rows, the columns as they are, or in another
         scaling, may be better.
         """
-        settings = [one.setting for one in found]
+        settings = [self._for_features(one) for one in found]
         if self.mode in ("auto", None):
             plain = [one for one in settings if one.metric is None]
             known = [one.scaling for one in plain]
@@ -221,6 +222,15 @@ class Tuner:
             for position, setting in enumerate(settings)
             if position == 0 or self._in_time()
         ]
+
+    def _for_features(self, one: Tried) -> Setting:
+        """Return the setting with the penalty per row that few rows would have had."""
+        if one.setting.width is not None:
+            return one.setting
+        penalty, *_ = self.penalties.weaker(
+            one.setting.penalty, one.n_rows, self.penalties.few_rows
+        )
+        return replace(one.setting, penalty=penalty)
 
     def _at_full_width(self, setting: Setting) -> Setting:
         family = self._maps[setting.family.kernel] if self._have_kernels else setting.family
@@ -333,17 +343,12 @@ class Tuner:
         return both if self._is_worth_it(both, best) else best
 
     def _with_all_rows(self, one: Tried) -> Tried:
-        """Fit the same setting to all rows, with the same total penalty.
-
-        The total penalty stands for the variance of the noise, whatever the number of rows. A
-        penalty with hardly any effect stays the same per row: float32 would not bear less.
-        """
-        n_rows, penalty = self.judge.n_rows, one.setting.penalty
-        if one.n_rows >= n_rows:
+        """Fit the same setting to all rows, with the same total penalty."""
+        if one.n_rows >= self.judge.n_rows:
             return one
-        if self.penalty is None:
-            penalty = max(penalty * one.n_rows / n_rows, min(penalty, _HARDLY_FELT))
-        return self.judge.judge(replace(one.setting, penalty=penalty), n_rows, (penalty,))
+        penalty = self._weaker(one, self.judge.n_rows)[0]
+        setting = replace(one.setting, penalty=penalty)
+        return self.judge.judge(setting, self.judge.n_rows, (penalty,))
 
     def _partner(self, best: Tried, first: Sequence[Tried]) -> Tried | None:
         """Return the one of `first` whose mean with the best one is better, or None.
@@ -356,8 +361,7 @@ class Tuner:
         if not (others and self._in_time()):
             return None
         other = min(others, key=lambda one: self._mean(own, one).loss)
-        penalties = self._weaker(other.setting)
-        other = self.judge.judge(other.setting, best.n_rows, penalties)
+        other = self._judged_on(best.n_rows, other)
         if self._takes_long and not other.single:  # three times as long, for rarely much gain
             return None
         return other if self._is_worth_it(self._mean(best, other), best) else None
@@ -382,9 +386,10 @@ class Tuner:
         def again(one: Tried) -> Tried | None:
             if one is not found[0] and not self._in_time():
                 return None
-            return self.judge.judge(one.setting, n_rows, self._weaker(one.setting))
+            return self._judged_on(n_rows, one)
 
-        if found[0].n_rows < self.judge.n_rows:
+        n_rows = min(n_rows, self.judge.n_rows)
+        if found[0].n_rows < n_rows:
             found = self.judge.side_by_side(again, found)
         return by_loss(found)
 
@@ -399,7 +404,7 @@ class Tuner:
             if not self._in_time():
                 return None
             here = replace(setting, bandwidth=factor * bandwidth)
-            return self.judge.judge(here, n_rows, self._weaker(setting))
+            return self.judge.judge(here, n_rows, self._weaker(one, n_rows))
 
         return self.judge.side_by_side(near, _NEARBY)
 
@@ -424,11 +429,14 @@ class Tuner:
         best = min(others, key=lambda one: one.loss)
         return [replace(setting, metric=best.setting.metric)]
 
-    def _weaker(self, setting: Setting) -> Sequence[float]:
-        """Return the penalties to try with more rows: the one found, and weaker ones."""
-        if self.penalty is not None:
-            return (self.penalty,)
-        return PENALTIES[PENALTIES.index(setting.penalty) :]
+    def _judged_on(self, n_rows: int, one: Tried) -> Tried:
+        """Try the same setting with more rows, with the same total penalty or weaker ones."""
+        penalties = self._weaker(one, n_rows)
+        return self.judge.judge(replace(one.setting, penalty=penalties[0]), n_rows, penalties)
+
+    def _weaker(self, one: Tried, n_rows: int) -> tuple[float, ...]:
+        """Return the penalty that was found for `n_rows` rows, and weaker ones."""
+        return self.penalties.weaker(one.setting.penalty, one.n_rows, n_rows)
 
     def _in_time(self) -> bool:
         return time.perf_counter() < self.deadline
