@@ -372,6 +372,11 @@ class TestOtherRows:
         assert (away > 0).any()
         assert (away < 0.5 * np.linalg.norm(before[:, :10], axis=0)).all()
 
+    def test_nothing_else_is_left_in_them(self, half, data, monkeypatch):
+        """As the context of callbacks, which no model file can hold."""
+        always_follow(monkeypatch)
+        assert vars(half.refit(*data)).keys() == vars(half).keys()
+
     def test_on_the_same_rows_the_first_peaks_are_not_lower(self, half, data, monkeypatch):
         always_follow(monkeypatch)
         half = clone(half).set_params(band=None).fit(*(part[:200] for part in data))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.callback import CallbackSupportMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
 from bochner import engine
@@ -181,6 +181,7 @@ class LearnedFrequencies(CallbackSupportMixin, SupervisedFeatureMap):
         moved = polish(target, rows, columns, used, held, W, steps, strength, **options)
         return learned if moved is W else self._coordinates.outside(moved)
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _follow(self, X: Any, y: Any, target: Target) -> None:
         """Play the game again on other rows, each frequency continuing from where it was."""
         rows, columns = self._rows_and_columns(X, y, target)
