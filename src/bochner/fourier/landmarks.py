@@ -51,7 +51,7 @@ _OWN_FREQUENCIES = 64  # the paper's D
 # product of both; with many columns, the cost of drawing the pool matters.
 _LARGEST_POOL, SMALLEST_POOL = 2000, 512
 _POOL_TIMES_LANDMARKS, _POOL_TIMES_COLUMNS = 1_300_000, 16_000_000
-_MOST_TRIED = 500  # landmarks with which strengths are tried, at most
+_MOST_TRIED = 256  # landmarks with which strengths are tried, at most
 
 
 class LandmarkSimilarities(SupervisedFeatureMap):

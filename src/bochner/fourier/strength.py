@@ -35,7 +35,7 @@ Float = NDArray[np.float64]
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 STEPS = (1, 2, 4, 8, 16, 32, 64)
-_MOST_ROWS = 6000  # on which they are tried
+_MOST_ROWS = 4000  # on which they are tried
 _FEW_ROWS = 2000  # up to which each row is held out once
 _FEWEST_ROWS = 20  # fewer are not informative
 _MOST_VALUES = 2**25  # feature values held in memory at once

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 from bochner.engine.places import dense
 from bochner.fourier.bandwidth import DEFAULT_GAMMA, GAMMA_RULES, resolve_kernel
 from bochner.kernels import StandardKernel
 from bochner.linear.base import LinearHead
+from bochner.linear.exact import GaussianKernelRidge
 from bochner.linear.heads import (
     RidgeClassifier,
     RidgeRegressor,
@@ -61,7 +61,7 @@ def make_head(
 
 
 def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: bool = False) -> Any:
-    """Return the unfitted exact method: SVC, or kernel ridge regression of standardised targets.
+    """Return the unfitted exact method: SVC, or kernel ridge regression.
 
     Parameters
     ----------
@@ -70,13 +70,11 @@ def make_exact(task: str, *, gamma: float, C: float | None = None, balanced: boo
     gamma : float
         Parameter of the Gaussian kernel.
     """
-    from sklearn.kernel_ridge import KernelRidge
     from sklearn.svm import SVC
 
     C = DEFAULT_C if C is None else C
     if task == "regression":
-        ridge = KernelRidge(alpha=1 / (2 * C), kernel="rbf", gamma=gamma)
-        return TransformedTargetRegressor(ridge, transformer=StandardScaler())
+        return GaussianKernelRidge(1 / (2 * C), gamma=gamma)
     weights = "balanced" if balanced else None
     return SVC(C=C, gamma=gamma, class_weight=weights, max_iter=_SVC_STEPS)
 

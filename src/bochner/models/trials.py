@@ -75,7 +75,7 @@ class Trial:
         metric = problem.learn_metric(kept)
         parts = (metric(problem.rows_for(method, X[rows])) for rows in (kept, held))
         # float32 takes half of the time; the chosen model is fitted to the rows as they are.
-        self.X, self.held_X = parts if method.baseline else map(single_rows, parts)
+        self.X, self.held_X = parts if method.exact else map(single_rows, parts)
         self.maps: dict[tuple[Any, ...], Any] = {}
         self._found: dict[tuple[Any, ...], Chosen] = {}
 

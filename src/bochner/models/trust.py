@@ -22,6 +22,7 @@ from bochner.models.methods import METHODS
 # are declared by their entries in the registry of methods.
 _COMMON = frozenset(
     {
+        "bochner.linear.exact.GaussianKernelRidge",
         "bochner.linear.heads.RidgeClassifier",
         "bochner.linear.heads.RidgeRegressor",
         "bochner.linear.heads.SquaredHingeClassifier",

@@ -18,6 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 import bochner
 from bochner.images.layers import PatchLayer
 from bochner.kernels import Matern
+from bochner.linear.exact import GaussianKernelRidge
 from bochner.models.methods import METHODS
 from bochner.models.pipelines import make_model
 from bochner.models.preparation import make_preparation
@@ -232,7 +233,7 @@ def test_other_heads_of_scikit_learn():
         assert np.mean(label == model.predict(rows)) == 1
     y = X[:, 0] ** 2
     exact = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
-    for head in (Ridge(), KernelRidge(kernel="rbf", gamma=0.1), exact):
+    for head in (Ridge(), KernelRidge(kernel="rbf", gamma=0.1), exact, GaussianKernelRidge(0.1)):
         model = make_pipeline(StandardScaler(), head).fit(X, y)
         (found,) = run(to_onnx(model, X), X)
         np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=0, atol=1e-10)

@@ -23,6 +23,7 @@ from bochner import linear
 from bochner.fourier.features import FourierFeatures
 from bochner.fourier.landmarks import LandmarkSimilarities
 from bochner.fourier.posterior_features import PosteriorFourierFeatures
+from bochner.linear.exact import GaussianKernelRidge
 from bochner.margin.features import MarginFourierFeatures
 from bochner.margin.sphere.features import MarginHarmonicFeatures
 from bochner.mercer.features import MercerFeatures
@@ -167,6 +168,7 @@ CONVERTERS: dict[type, Converter] = MAPS | {
     linear.SquaredHingeClassifier: _linear,
     linear.RidgeRegressor: Converter(heads.write_linear_regressor, _number_types),
     KernelRidge: Converter(heads.write_kernel_ridge, _one_number, kernels.kernel_of),
+    GaussianKernelRidge: Converter(heads.write_gaussian_ridge, _one_number),
     DaysSinceEpoch: Converter(preparation.write_dates, check=preparation.write_dates),
     TransformedTargetRegressor: Converter(
         heads.write_kernel_ridge, _one_number, heads.check_scaled_target

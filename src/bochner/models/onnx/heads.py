@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import StandardScaler
 
+from bochner.kernels import Gaussian
 from bochner.models.onnx.graph import Graph, dense, in_float64, not_convertible
 from bochner.models.onnx.kernels import kernel_of, write_kernel
 
@@ -52,3 +53,12 @@ def write_kernel_ridge(graph: Graph, x: str, model: Any) -> str:
         return graph.product(values, weights)
     # The scale goes into the weights: onnxruntime would make it a float32 factor of the product.
     return graph.plus(graph.product(values, weights * scaler.scale_), scaler.mean_)
+
+
+@in_float64
+def write_gaussian_ridge(graph: Graph, x: str, model: Any) -> str:
+    """Write this package's kernel ridge regression, which has an intercept."""
+    points = dense(model.X_fit_)
+    values = write_kernel(graph, x, points, Gaussian(gamma=float(model.gamma)))
+    weights = np.reshape(model.dual_coef_, (len(points), -1))
+    return graph.plus(graph.product(values, weights), np.ravel(model.intercept_))
