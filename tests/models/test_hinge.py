@@ -47,7 +47,7 @@ def test_many_rows_try_it(rows, monkeypatch):
     X, y, *_ = rows
     few = KernelClassifier(100, **GIVEN).fit(X, y)
     assert {record["loss"] for record in few.search_results_} == {"squared_error"}
-    monkeypatch.setattr(limits, "EXACT_ROWS", 300)
+    monkeypatch.setattr(limits, "MANY_ROWS", 300)
     many = KernelClassifier(100, **GIVEN).fit(X, y)
     hinge = many.search_results_[-1]
     assert hinge["loss"] == "squared_hinge"
@@ -103,7 +103,7 @@ def test_a_part_of_the_rows_decides_with_as_many_for_each_feature(rows, monkeypa
 def test_a_part_of_the_rows_understates_it(part, rows, monkeypatch):
     """There it must not be clearly worse; elsewhere it must be clearly better."""
     X, y, *_ = rows
-    monkeypatch.setattr(limits, "EXACT_ROWS", 100)
+    monkeypatch.setattr(limits, "MANY_ROWS", 100)
     if part:
         monkeypatch.setattr(limits, "SEARCH_ROWS", 300)
     never = lambda *a, **k: False  # noqa: E731

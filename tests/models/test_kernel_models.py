@@ -593,6 +593,29 @@ def test_all_rows_train(monkeypatch, place):
     np.testing.assert_allclose(model.pipeline_["head"].coef_, head.coef_, rtol=1e-6, atol=1e-6)
 
 
+def test_all_rows_are_landmarks_only_if_all_of_them_choose(monkeypatch):
+    X, y = numbers(400)
+    monkeypatch.setattr(limits, "SEARCH_ROWS", 300)
+    monkeypatch.setattr(tuner, "WIDTH", 32)
+    model = KernelRegressor(kernel="gaussian", metric=None, random_state=0).fit(X, y)
+    assert not model.chosen_["all_rows"]
+    assert model.pipeline_["map"].n_components == 32
+
+
+def test_predictions_that_numpy_cannot_read_are_scored():
+    """As those on a CUDA device; here tensors with gradients, which NumPy refuses as well."""
+    torch = pytest.importorskip("torch")
+    X, y = numbers(300)
+    model = KernelRegressor(32, kernel="gaussian", metric=None, random_state=0).fit(X, y)
+    for one, rows in (
+        (model, X),
+        (model.pipeline_["head"], model.pipeline_[:-1].transform(X)),
+    ):
+        tensor = torch.tensor(rows, requires_grad=True)
+        assert one.predict(tensor).requires_grad
+        assert one.score(tensor, y) == pytest.approx(one.score(rows, y), abs=1e-6)
+
+
 def test_pickle_and_seeds(quick_metric):
     X, y = classes(200)
     model = KernelClassifier(n_components=16, random_state=3).fit(X, y)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bochner.models import limits
-from bochner.models.limits import count_splits
+from bochner.models.limits import count_splits, may_be_exact
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,26 @@ def test_splits_hold_out_the_fraction():
 
 
 def test_many_rows_have_one_split(monkeypatch):
-    monkeypatch.setattr(limits, "EXACT_ROWS", 50)
+    monkeypatch.setattr(limits, "MANY_ROWS", 50)
     assert count_splits(np.empty((100, 2)), 0.2) == 1
+
+
+def test_all_rows_are_landmarks_where_memory_and_time_allow(monkeypatch):
+    X = np.empty((1, 2))
+    monkeypatch.setattr(limits, "memory_limit", lambda: None)
+    assert may_be_exact(X, 20_000)
+    assert not may_be_exact(X, 20_001)
+    monkeypatch.setattr(limits, "memory_limit", lambda: 16 * 10**9)
+    assert may_be_exact(X, 18_000)
+    assert not may_be_exact(X, 19_000)
+
+
+def test_more_rows_are_landmarks_on_a_device_that_has_the_memory(monkeypatch):
+    X = np.empty((1, 2))
+    monkeypatch.setattr(limits, "on_cuda", lambda X: True)
+    monkeypatch.setattr(limits, "device_memory", lambda X: 80 * 10**9)
+    monkeypatch.setattr(limits, "memory_limit", lambda: 10**9)  # of the host
+    assert may_be_exact(X, 40_000)
+    assert not may_be_exact(X, 41_000)
+    monkeypatch.setattr(limits, "device_memory", lambda X: 10**13)
+    assert not may_be_exact(X, 100_001)

@@ -97,6 +97,13 @@ def on_cuda(X: Any) -> bool:
     return is_torch(X) and bool(X.is_cuda)
 
 
+def device_memory(X: Any) -> int:
+    """Return the bytes of memory of the CUDA device of a tensor."""
+    import torch
+
+    return int(torch.cuda.get_device_properties(X.device).total_memory)
+
+
 def runs_triton(X: Any) -> bool:
     """Whether results for `X` are float32 on a CUDA device that runs Triton kernels."""
     if not on_cuda(X) or float_dtype(X) != np.float32 or find_spec("triton") is None:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.metaestimators import available_if
 
 from bochner.engine.places import cast, is_device, namespace, to_numpy
@@ -26,6 +26,7 @@ from bochner.linear.blocks import Blocks, TargetColumns
 from bochner.linear.hinge_passes import HingePasses
 from bochner.linear.ridge_head import RidgeHead, penalty_is_given
 from bochner.linear.row_space import RowSpace
+from bochner.linear.scoring import ScoredOnHost
 from bochner.linear.splits import HELD_OUT
 from bochner.linear.squared_hinge import squared_hinge_path
 
@@ -253,7 +254,7 @@ class RidgeClassifier(RidgeHead, LinearClassifierHead):
         return self._add_rows(X, y, sample_weight, classes)
 
 
-class RidgeRegressor(RegressorMixin, MultiOutputMixin, RidgeHead):
+class RidgeRegressor(ScoredOnHost, MultiOutputMixin, RidgeHead):
     r"""Least squares with a penalty on the squared coefficients.
 
     Parameters

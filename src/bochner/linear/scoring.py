@@ -12,8 +12,37 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from bochner.engine.places import to_numpy
 
 _FEWER_THAN_EVEN = 0.2
+
+
+class ScoredOnHost(RegressorMixin):  # type: ignore[misc]
+    """A regressor whose predictions may be on a device, where scikit-learn cannot score them."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, R2, of the predictions.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            Rows.
+        y : array of shape (n,) or (n, k)
+            Targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            R2; the mean over the outputs, if there are several.
+        """
+        from sklearn.metrics import r2_score
+
+        predictions = to_numpy(self.predict(X))
+        return float(r2_score(to_numpy(y), predictions, sample_weight=sample_weight))
 
 
 @dataclass(frozen=True)

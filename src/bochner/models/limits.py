@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bochner.engine.places import on_cuda
+from bochner.engine.places import device_memory, on_cuda
 from bochner.records.memory import memory_limit
 
 SEARCH_ROWS = 20_000  # at most these choose the settings; the model is fitted to all rows
+EXACT_ROWS = SEARCH_ROWS  # the most rows that may all be landmarks
+MANY_ROWS = 12_500  # more rows may be better off with the squared hinge loss
 _FOLDED_ROWS = 5000  # rows of all splits together: if rows are few, each is held out once
 FEW_COLUMNS = 200  # more columns make more work of the same rows
-EXACT_ROWS = 12_500  # the most rows that may all be landmarks
-_TIMES_ON_CUDA = 5  # times as many rows for the search, in less time
+_TIMES_ON_CUDA = 5  # times as many rows, in less time
 _EXACT_BYTES = 24  # per pair of rows, out of at most half of the memory
 
 
@@ -30,12 +31,12 @@ def count_splits(X: Any, fraction: float) -> int:
 
 
 def are_many(n_rows: int) -> bool:
-    """Whether there are more rows than may all be landmarks."""
-    return n_rows > EXACT_ROWS
+    """Whether there are so many rows that the squared hinge loss is tried on features of them."""
+    return n_rows > MANY_ROWS
 
 
-def may_be_exact(n_rows: int) -> bool:
-    """Whether time and memory allow the kernel values of all pairs of rows."""
-    limit = memory_limit()
+def may_be_exact(X: Any, n_rows: int) -> bool:
+    """Whether time and memory allow the kernel values of all pairs of rows, where `X` is."""
+    limit = device_memory(X) if on_cuda(X) else memory_limit()
     room = limit is None or 2 * _EXACT_BYTES * n_rows**2 <= limit
-    return room and not are_many(n_rows)
+    return room and n_rows <= EXACT_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.base import MultiOutputMixin, _fit_context
 from sklearn.exceptions import DataConversionWarning
 
 from bochner.engine.places import is_dask, to_numpy
@@ -15,6 +15,7 @@ from bochner.engine.rowwise import with_known_lengths
 from bochner.guarantees.guarantee import Guarantee
 from bochner.linear.heads import RidgeRegressor
 from bochner.linear.kernel_ridge import RidgeEquations
+from bochner.linear.scoring import ScoredOnHost
 from bochner.models.certificates import certify_large_errors
 from bochner.models.judge import Judge
 from bochner.models.kernel_model import Float, KernelModel
@@ -23,7 +24,7 @@ from bochner.models.settings import Tried
 from bochner.weights import rows_with_weight
 
 
-class KernelRegressor(RegressorMixin, MultiOutputMixin, KernelModel):
+class KernelRegressor(ScoredOnHost, MultiOutputMixin, KernelModel):
     r"""The best kernel model for a regression task, with every choice made on held-out rows.
 
     It works like :class:`KernelClassifier`, with choices made by the squared error on held-out

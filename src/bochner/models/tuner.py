@@ -108,13 +108,15 @@ class Tuner:
         self.families = [f for f in families if narrow or not f.by_columns] or list(families)
         self._few_columns = rows.X.shape[1] <= FEW_COLUMNS
         n_rows = len(rows.y) + len(held.y)
+        n_total = max(n_rows, n_total or 0)
         self._asks_hinge = task == "classification" and loss == HINGE
         self._tries_hinge = self._asks_hinge or (
-            task == "classification" and loss == "auto" and are_many(n_rows)
+            task == "classification" and loss == "auto" and are_many(n_total)
         )
         self._have_kernels = all(family.kernel_at for family in self.families)
+        may_be_exact_here = n_total == n_rows and may_be_exact(rows.X, n_rows)
         self.exact = (
-            width is None and not self._asks_hinge and may_be_exact(n_rows) and self._have_kernels
+            width is None and not self._asks_hinge and may_be_exact_here and self._have_kernels
         )
         # kernels are compared without features; a kernel's last family provides its features
         self._maps = {family.kernel: family for family in self.families}
@@ -123,7 +125,7 @@ class Tuner:
             self.families = [f for f in self.families if first[f.kernel] is f]
         self.ranking = Ranking(task, [family.kernel for family in self.families])
         self.width = None if self.exact else width or WIDTH
-        self._share = n_rows / max(n_rows, n_total or 0)
+        self._share = n_rows / n_total
         self.judge = Judge(splits, task, width=self.width, penalty=penalty, **options)
         self.penalties = Penalties(self._few_rows, penalty)
         self.scalings = scalings
