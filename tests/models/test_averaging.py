@@ -142,10 +142,11 @@ class TestKernelModels:
         new, _ = table(200, seed=3)
         close = np.abs(again.predict(new) - model.predict(new))
         assert np.median(close) < 0.1 * y.std()
-        # each has its own penalty
+        # each has its own penalty, in all the same as that of the rows it was judged with
         records, expected = (model.chosen_, model.chosen_["averaged_with"]), 0.0
         for record, one in zip(records, again["map"].pipelines_, strict=True):
-            a, b = kernel_ridge(one.transform(X), y[:, None], None, record["penalty"] * len(y))
+            alpha = record["penalty"] * model.chosen_["n_rows"]
+            a, b = kernel_ridge(one.transform(X), y[:, None], None, alpha)
             expected = expected + (one.transform(new) @ a + b)[:, 0] / 2
         np.testing.assert_allclose(again.predict(new), expected, atol=1e-6)
 

@@ -212,7 +212,7 @@ class TestChoices:
             small.setattr(limits, "EXACT_ROWS", 300)
             assert model.fit(X, y).pipeline_["map"].n_components == 32
         assert not model.chosen_["all_rows"]
-        monkeypatch.setattr(limits, "memory_limit", lambda: 5_000_000)
+        monkeypatch.setattr(limits, "memory_limit", lambda: 3_000_000)
         assert model.fit(X, y).pipeline_["map"].n_components == 32
 
     def test_a_kernel_by_the_name_that_was_chosen(self):
@@ -593,11 +593,36 @@ def test_all_rows_train(monkeypatch, place):
     np.testing.assert_allclose(model.pipeline_["head"].coef_, head.coef_, rtol=1e-6, atol=1e-6)
 
 
-def test_all_rows_are_landmarks_only_if_all_of_them_choose(monkeypatch):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_rows_are_landmarks_where_a_part_of_them_chooses(monkeypatch, weighted):
+    X, y = numbers(900)
+    weights = np.where(np.arange(900) % 3, 1.0, 2.0) if weighted else None
+    monkeypatch.setattr(limits, "SEARCH_ROWS", 300)
+    given = {"kernel": "gaussian", "scaling": "standard", "metric": None, "random_state": 0}
+    model = KernelRegressor(**given).fit(X, y, weights)
+    assert model.chosen_["all_rows"]
+    assert model.chosen_["averaged_with"] is None
+    assert model.chosen_["n_rows"] == 240
+    assert model.pipeline_["map"].landmarks_.shape == X.shape
+    # with the penalty of all rows together that those who chose had
+    alpha = 240 * model.chosen_["penalty"] * (1 if weights is None else weights.mean())
+    residuals = alpha * model.pipeline_["head"].coef_ / (1 if weights is None else weights)
+    # up to rounding of the factor in float32
+    np.testing.assert_allclose(
+        model.predict(X) + residuals, y, atol=0.03 * np.abs(residuals).max()
+    )
+    again = model.trained_again(X, y)
+    if not weighted:
+        # its columns are scaled by all rows
+        assert np.std(again.predict(X) - model.predict(X)) < 0.02 * y.std()
+
+
+def test_who_is_in_a_hurry_has_features_of_many_rows(monkeypatch):
     X, y = numbers(400)
     monkeypatch.setattr(limits, "SEARCH_ROWS", 300)
     monkeypatch.setattr(tuner, "WIDTH", 32)
-    model = KernelRegressor(kernel="gaussian", metric=None, random_state=0).fit(X, y)
+    given = {"kernel": "gaussian", "metric": None, "random_state": 0}
+    model = KernelRegressor(time_budget=100.0, **given).fit(X, y)
     assert not model.chosen_["all_rows"]
     assert model.pipeline_["map"].n_components == 32
 

@@ -35,11 +35,13 @@ def test_many_rows_have_one_split(monkeypatch):
 def test_all_rows_are_landmarks_where_memory_and_time_allow(monkeypatch):
     X = np.empty((1, 2))
     monkeypatch.setattr(limits, "memory_limit", lambda: None)
-    assert may_be_exact(X, 20_000)
-    assert not may_be_exact(X, 20_001)
+    assert may_be_exact(X, 40_000)
+    assert not may_be_exact(X, 40_001)
+    assert may_be_exact(X, 20_000, hurried=True)
+    assert not may_be_exact(X, 20_001, hurried=True)
     monkeypatch.setattr(limits, "memory_limit", lambda: 16 * 10**9)
-    assert may_be_exact(X, 18_000)
-    assert not may_be_exact(X, 19_000)
+    assert may_be_exact(X, 25_000)
+    assert not may_be_exact(X, 26_000)
 
 
 def test_more_rows_are_landmarks_on_a_device_that_has_the_memory(monkeypatch):

@@ -165,13 +165,15 @@ def test_one_rule_for_all_maps():
     assert {*rules.values(), signature(make_model).parameters["gamma"].default} == {DEFAULT_GAMMA}
 
 
-def test_exact_regression_is_kernel_ridge_of_centred_numbers(rng):
+def test_exact_regression_is_kernel_ridge_with_an_intercept(rng):
     X, y = rng.normal(size=(30, 2)), 5 + 3 * rng.normal(size=30)
     model = make_model(EXACT, X, y, "regression", gamma=0.3, C=2.0).fit(X, y)
     Z = model.named_steps["prepare"].transform(X)
     K = rbf_kernel(Z, gamma=0.3)
-    expected = y.mean() + K @ np.linalg.solve(K + 0.25 * np.eye(30), y - y.mean())
-    np.testing.assert_allclose(model.predict(X), expected)
+    ones = np.ones((30, 1))
+    system = np.block([[K + 0.25 * np.eye(30), ones], [ones.T, np.zeros((1, 1))]])
+    *a, b = np.linalg.solve(system, np.append(y, 0))
+    np.testing.assert_allclose(model.predict(X), K @ a + b)
 
 
 def test_mistakes(wine):

@@ -73,7 +73,7 @@ def fit(
         typer.Option(
             min=1,
             help="Number of columns of the feature map. [default: 256 for a method; the kernel "
-            "model uses all rows as landmarks up to 20000 rows, and 2048 columns for more]",
+            "model uses all rows as landmarks up to 40000 rows, and 2048 columns for more]",
         ),
     ] = None,
     kernel: Kernel = None,

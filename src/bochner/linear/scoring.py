@@ -19,7 +19,7 @@ from bochner.engine.places import to_numpy
 _FEWER_THAN_EVEN = 0.2
 
 
-class ScoredOnHost(RegressorMixin):  # type: ignore[misc]
+class ScoredOnHost(RegressorMixin):
     """A regressor whose predictions may be on a device, where scikit-learn cannot score them."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -47,8 +47,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     ----------
     n_components : int or "auto", default="auto"
         Number of features. With ``"auto"``, all rows are landmarks of the kernel if there are at
-        most 20000 (100000 on a CUDA device) and the memory suffices, so that the model is the
-        exact kernel method; with more rows, 2048 features are used.
+        most 40000 (100000 on a CUDA device, 20000 with a `time_budget` or as a dask array) and
+        24 bytes of memory for each pair of them (48 on a device), so that the model is the exact
+        kernel method; with more rows, 2048 features are used.
     features : str or estimator, default="auto"
         The feature map: ``"auto"``, the name of a map (``"FourierFeatures"``,
         ``"NystroemFeatures"``, ``"MercerFeatures"``, ...), or an unfitted map of your own.
@@ -66,10 +67,10 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         Penalty of the linear model per row, ``alpha / n``.
     loss : {"auto", "squared_error", "squared_hinge"}, default="auto"
         Loss of the linear model. The squared hinge loss takes several times as long and is meant
-        features of many rows: ``"auto"`` tries it with more than 12500 rows, unless all of them
-        are landmarks, or margins are short for so many that it would take far longer. It is then chosen if it misclassifies fewer
-        held-out rows; where only a part of the rows is searched, unless it misclassifies clearly
-        more.
+        for features of many rows: ``"auto"`` tries it with more than 12500 rows, unless all of
+        them are landmarks, or margins are short for so many that it would take far longer. It is
+        then chosen if it misclassifies fewer held-out rows; where only a part of the rows is
+        searched, unless it misclassifies clearly more.
     validation_fraction : float, default=0.2
         Fraction of the rows held out to make choices; with few rows, the fraction held out in
         each split.

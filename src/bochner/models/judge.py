@@ -221,8 +221,9 @@ class Judge:
 
         found: list[Tried] = []
         n_threads = None if is_host(self.folds[0].rows.X) else 1
-        # undo the changes that each thread makes to the warning filters
+        # Filters are shared by all threads: one that restores its own would undo another's.
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as each fit does
             for tried, notes in side_by_side(apart, ways, n_threads):
                 for one in notes:
                     self.noted(one)

@@ -31,7 +31,7 @@ from bochner.models.averaging import average, averaged
 from bochner.models.families import choose_families
 from bochner.models.folding import fold_pipeline
 from bochner.models.judge import Judge
-from bochner.models.limits import count_splits, search_rows
+from bochner.models.limits import count_splits, may_be_exact, search_rows
 from bochner.models.methods import Task
 from bochner.models.pipelines import METRICS, unfitted_metric
 from bochner.models.preparation import prepared_names
@@ -138,9 +138,12 @@ class KernelModel(CheckedRows):
             judge.keep_only(best.settings)
             self.pipeline_ = average([self._model(judge, one, y) for one in best.settings])
         else:
-            feature_map = judge.new_map(setting, len(y))
+            feature_map, penalty = judge.new_map(setting, len(y)), setting.penalty
+            judge.keep_only([])
+            if setting.width is None:
+                penalty = _same_in_all(penalty, best.n_rows, len(y))
             self.pipeline_ = self._train(
-                judge.steps_of(setting), feature_map, X, y, weights, setting.penalty
+                judge.steps_of(setting), feature_map, X, y, weights, penalty
             )
         self._folded = fold_pipeline(self.pipeline_)
         if self.preparation_ is not None:
@@ -188,6 +191,7 @@ class KernelModel(CheckedRows):
             self._task,
             choose_families(self.features, self.kernel),
             width=None if self.n_components == "auto" else self.n_components,
+            has_room=may_be_exact(X, len(y), hurried=self.time_budget is not None or is_dask(X)),
             scalings=SCALINGS if self.scaling == "auto" else (self.scaling,),
             metric=self.metric,
             penalty=None if self.penalty == "auto" else float(self.penalty),
@@ -268,8 +272,10 @@ class KernelModel(CheckedRows):
             )
         if blocks is not None and record["loss"] != SQUARES:
             raise ValueError(f"blocks are for sums of squares: fit with loss={SQUARES!r}.")
-        weights = self._weights(y, None)
-        return self._train(steps, feature_map, X, y, weights, record["penalty"], blocks)
+        weights, penalty = self._weights(y, None), record["penalty"]
+        if record["all_rows"]:
+            penalty = _same_in_all(penalty, self.chosen_["n_rows"], len(y))
+        return self._train(steps, feature_map, X, y, weights, penalty, blocks)
 
     def _train(
         self,
@@ -334,6 +340,14 @@ class KernelModel(CheckedRows):
             return map_rows(_on_host, X, width, dtype=example.dtype, meta=example[:0], apply=apply)
         with limited_threads(self._n_threads()), _arrays():
             return map_batches(apply, X, max(1, _BATCH // self.chosen_["n_components"]))
+
+
+def _same_in_all(penalty: float, n_before: int, n_rows: int) -> float:
+    """Return the penalty per row that is in all the same with other rows.
+
+    Where all rows are landmarks, it stands for the variance of the noise.
+    """
+    return penalty * n_before / n_rows
 
 
 def _C_of(penalty: float, weight: float) -> float:

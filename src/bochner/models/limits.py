@@ -8,12 +8,14 @@ from bochner.engine.places import device_memory, on_cuda
 from bochner.records.memory import memory_limit
 
 SEARCH_ROWS = 20_000  # at most these choose the settings; the model is fitted to all rows
-EXACT_ROWS = SEARCH_ROWS  # the most rows that may all be landmarks
+EXACT_ROWS = 2 * SEARCH_ROWS  # the most rows that may all be landmarks
 MANY_ROWS = 12_500  # more rows may be better off with the squared hinge loss
 _FOLDED_ROWS = 5000  # rows of all splits together: if rows are few, each is held out once
 FEW_COLUMNS = 200  # more columns make more work of the same rows
-_TIMES_ON_CUDA = 5  # times as many rows, in less time
-_EXACT_BYTES = 24  # per pair of rows, out of at most half of the memory
+_TIMES_ON_CUDA = 5  # times as many rows for the search, in less time
+# Memory for each pair of rows, of which a factor in float32 takes a third, and one in float64, for
+# tables where that is not precise enough, two thirds. On a device there are more copies.
+_EXACT_BYTES, _EXACT_BYTES_ON_CUDA = 24, 48
 
 
 def search_rows(X: Any) -> int:
@@ -35,8 +37,15 @@ def are_many(n_rows: int) -> bool:
     return n_rows > MANY_ROWS
 
 
-def may_be_exact(X: Any, n_rows: int) -> bool:
-    """Whether time and memory allow the kernel values of all pairs of rows, where `X` is."""
-    limit = device_memory(X) if on_cuda(X) else memory_limit()
-    room = limit is None or 2 * _EXACT_BYTES * n_rows**2 <= limit
-    return room and n_rows <= EXACT_ROWS * (_TIMES_ON_CUDA if on_cuda(X) else 1)
+def may_be_exact(X: Any, n_rows: int, *, hurried: bool = False) -> bool:
+    """Whether memory and time allow the kernel values of all pairs of rows, where `X` is.
+
+    Those who are `hurried` have them for no more rows than settings are chosen with.
+    """
+    limit: int | None
+    if on_cuda(X):
+        most, limit, needed = search_rows(X), device_memory(X), _EXACT_BYTES_ON_CUDA
+    else:
+        most, limit, needed = EXACT_ROWS, memory_limit(), _EXACT_BYTES
+    room = limit is None or needed * n_rows**2 <= limit
+    return room and n_rows <= (min(most, search_rows(X)) if hurried else most)

@@ -20,6 +20,7 @@ from bochner.linear.splits import hold_out
 from bochner.models.calibration import fit_calibration
 from bochner.models.classifier import KernelClassifier
 from bochner.models.devices import BatchPredictor, fit_pipeline
+from bochner.models.limits import may_be_exact
 from bochner.models.methods import Rows, find_method
 from bochner.models.pipelines import make_model
 from bochner.models.preparation import make_preparation, prepared_names
@@ -201,6 +202,9 @@ def train_kernel_model(
     with _interruptible():
         prepare = prepared(aside.X)
         rows = on_device(prepare.transform(aside.X), device)
+        hurried = time_budget is not None
+        if width is None and not may_be_exact(rows, len(table.y), hurried=hurried):
+            width = WIDTH  # there is room for the rows to choose with, but not for all
         model = kind(width or "auto", **given).fit(rows, aside.y)
         trial = Pipeline([("prepare", prepare), *model.pipeline_.steps])
         score, calibration = aside.judge(trial, device)

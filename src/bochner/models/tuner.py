@@ -24,7 +24,7 @@ from bochner.models.families import Family
 from bochner.models.fold import COARSE_WIDTH
 from bochner.models.hinge import is_affordable
 from bochner.models.judge import Judge
-from bochner.models.limits import FEW_COLUMNS, are_many, may_be_exact
+from bochner.models.limits import FEW_COLUMNS, are_many
 from bochner.models.methods import Task
 from bochner.models.penalties import Penalties
 from bochner.models.pipelines import METRICS
@@ -73,7 +73,9 @@ class Tuner:
     families : sequence of Family
         Families to choose from, the simplest first.
     width : int or None
-        Number of features. If None, all rows are landmarks where they are few.
+        Number of features. If None, all rows are landmarks where there is room for that.
+    has_room : bool
+        Whether the kernel values of all pairs of rows may be computed.
     scalings : sequence of str
         Scalings to choose from, the simplest first.
     metric : str or None
@@ -94,6 +96,7 @@ class Tuner:
         families: Sequence[Family],
         *,
         width: int | None,
+        has_room: bool = True,
         scalings: Sequence[Scaling] = SCALINGS,
         metric: str | None = "auto",
         penalty: float | None = None,
@@ -114,10 +117,7 @@ class Tuner:
             task == "classification" and loss == "auto" and are_many(n_total)
         )
         self._have_kernels = all(family.kernel_at for family in self.families)
-        may_be_exact_here = n_total == n_rows and may_be_exact(rows.X, n_rows)
-        self.exact = (
-            width is None and not self._asks_hinge and may_be_exact_here and self._have_kernels
-        )
+        self.exact = has_room and width is None and not self._asks_hinge and self._have_kernels
         # kernels are compared without features; a kernel's last family provides its features
         self._maps = {family.kernel: family for family in self.families}
         if self._have_kernels:
@@ -336,7 +336,8 @@ class Tuner:
 
     def _on_all_rows(self, best: Tried, first: Sequence[Tried]) -> Tried:
         """Return the best one fitted to all rows, or its mean with another if that is worth it."""
-        other = self._partner(best, first)
+        # with more rows than these, a second model would take another factor of all of them
+        other = self._partner(best, first) if self._share == 1 else None
         best = self._with_all_rows(best)
         if other is None or not self._in_time():
             return best
