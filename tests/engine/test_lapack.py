@@ -93,3 +93,18 @@ def test_what_is_not_square_has_no_factor():
 def test_the_routines_are_there():
     """On the machines we test on; elsewhere threads would wait for each other."""
     assert all(lapack._routine(name) for name in ("spotrf", "dpotrf", "strtrs", "dtrtrs"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [60, 64, 65, 100])
+def test_large_factors_are_computed_by_blocks(n, dtype, monkeypatch):
+    monkeypatch.setattr(lapack, "_LARGE", 59 * np.dtype(dtype).itemsize)
+    monkeypatch.setattr(lapack, "_BLOCK", 32)
+    A = positive_definite(n, dtype)
+    expected = linalg.cholesky(A, lower=True)
+    found = lapack.cholesky(A.copy())
+    np.testing.assert_allclose(found, expected, atol=tolerance(dtype))
+    assert not np.triu(found, 1).any()
+    A[n - 3, n - 3] = -1.0
+    with pytest.raises(linalg.LinAlgError, match=f"{n - 2}-th leading minor"):
+        lapack.cholesky(A)
