@@ -95,7 +95,7 @@ class LandmarkSimilarities(SupervisedFeatureMap):
     beta : "auto" or float, default="auto"
         Strength of the posterior. ``"auto"`` searches along 0.003, 0.01, 0.03, 0.1, 0.3, 1 and 3
         as long as a ridge regression improves on held-out rows, and takes the best value, or the
-        plain kernel unless that is worse by a standard error. A quarter of at most 6000 rows is
+        plain kernel unless that is worse by a standard error. A quarter of at most 4000 rows is
         held out, or each quarter in turn with up to 2000 rows. With ``frequencies="own"``,
         ``"auto"`` is the paper's value, 1.
     n_fit_steps : "auto" or int, default="auto"
