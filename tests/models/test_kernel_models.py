@@ -617,6 +617,15 @@ def test_all_rows_are_landmarks_where_a_part_of_them_chooses(monkeypatch, weight
         assert np.std(again.predict(X) - model.predict(X)) < 0.02 * y.std()
 
 
+def test_kernels_of_single_columns_are_for_not_too_many_pairs_of_rows(monkeypatch):
+    X, y = numbers(200)
+    monkeypatch.setattr(tuner, "_MOST_DIFFERENCES", 200**2 * X.shape[1] - 1)
+    for n_components, several in ((16, True), ("auto", False)):
+        model = KernelRegressor(n_components, metric=None, random_state=0).fit(X, y)
+        tried = {record["kernel"] for record in model.search_results_}
+        assert ("laplacian" in tried) == several
+
+
 def test_who_is_in_a_hurry_has_features_of_many_rows(monkeypatch):
     X, y = numbers(400)
     monkeypatch.setattr(limits, "SEARCH_ROWS", 300)

@@ -59,7 +59,9 @@ _AVERAGE = 1.0  # standard errors that the mean of two models must gain: it take
 # Standard errors by which the squared hinge loss may trail on a part of the rows. On all rows it
 # was better by .05 to 1.0 points in ten fits to four tables; on the part, in six of them.
 _UNDERSTATED = 2.0
-_MOST_COLUMNS = 1000  # for kernels that treat columns one by one, which takes time
+# For kernels that treat columns one by one, which takes time: columns, and differences between
+# the entries of all pairs of rows, a quarter of a minute on two cores.
+_MOST_COLUMNS, _MOST_DIFFERENCES = 1000, 2e11
 _HEAD = 256  # rows compared to see whether two scalings differ
 
 
@@ -107,17 +109,18 @@ class Tuner:
     ) -> None:
         self.task, self.mode, self.deadline = task, metric, deadline
         (rows, held), *_ = splits
-        narrow = rows.X.shape[1] <= _MOST_COLUMNS
-        self.families = [f for f in families if narrow or not f.by_columns] or list(families)
-        self._few_columns = rows.X.shape[1] <= FEW_COLUMNS
-        n_rows = len(rows.y) + len(held.y)
+        n_rows, n_columns = len(rows.y) + len(held.y), rows.X.shape[1]
         n_total = max(n_rows, n_total or 0)
         self._asks_hinge = task == "classification" and loss == HINGE
+        pairs = n_total**2 if has_room and width is None and not self._asks_hinge else 0
+        narrow = n_columns <= _MOST_COLUMNS and pairs * n_columns <= _MOST_DIFFERENCES
+        self.families = [f for f in families if narrow or not f.by_columns] or list(families)
+        self._few_columns = n_columns <= FEW_COLUMNS
         self._tries_hinge = self._asks_hinge or (
             task == "classification" and loss == "auto" and are_many(n_total)
         )
         self._have_kernels = all(family.kernel_at for family in self.families)
-        self.exact = has_room and width is None and not self._asks_hinge and self._have_kernels
+        self.exact = pairs > 0 and self._have_kernels
         # kernels are compared without features; a kernel's last family provides its features
         self._maps = {family.kernel: family for family in self.families}
         if self._have_kernels:
