@@ -53,3 +53,10 @@ def test_more_rows_are_landmarks_on_a_device_that_has_the_memory(monkeypatch):
     assert not may_be_exact(X, 41_000)
     monkeypatch.setattr(limits, "device_memory", lambda X: 10**13)
     assert not may_be_exact(X, 100_001)
+
+
+def test_blocks_of_rows_have_pairs_where_all_of_them_choose(monkeypatch):
+    X = pytest.importorskip("dask.array").zeros((1, 2))
+    monkeypatch.setattr(limits, "memory_limit", lambda: None)
+    assert may_be_exact(X, 20_000)
+    assert not may_be_exact(X, 20_001)

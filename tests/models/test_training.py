@@ -8,6 +8,7 @@ from bochner import MarginFourierFeatures
 from bochner.data.tables import Table, read_table
 from bochner.linear.scoring import MEASURES
 from bochner.linear.splits import hold_out
+from bochner.models import limits
 from bochner.models.calibration import probabilities
 from bochner.models.methods import find_method
 from bochner.models.preparation import make_preparation
@@ -109,6 +110,14 @@ def test_a_kernel_model_is_flat_and_scales_by_itself():
 def test_the_score_of_a_kernel_model_is_of_rows_that_took_no_part():
     scores = [train_kernel_model(noise(seed=s), **QUICK).score for s in range(4)]
     assert abs(np.mean(scores) - 0.5) < 4 * np.sqrt(0.25 / (80 * len(scores)))
+
+
+@pytest.mark.parametrize(("most", "exact"), [(150, True), (149, False)])
+def test_all_rows_are_landmarks_if_there_is_room_for_those_set_aside(monkeypatch, most, exact):
+    monkeypatch.setattr(limits, "EXACT_ROWS", most)  # of 150, of which 120 are chosen with
+    given = {"metric": None, "kernel": "gaussian", "scaling": "standard"}
+    trained = train_kernel_model(read_table("iris"), **given)
+    assert trained.chosen["all_rows"] == exact
 
 
 def test_a_category_that_only_the_rows_set_aside_have():

@@ -47,9 +47,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     ----------
     n_components : int or "auto", default="auto"
         Number of features. With ``"auto"``, all rows are landmarks of the kernel if there are at
-        most 40000 (100000 on a CUDA device, 20000 with a `time_budget` or as a dask array) and
-        24 bytes of memory for each pair of them (48 on a device), so that the model is the exact
-        kernel method; with more rows, 2048 features are used.
+        most 40000 (100000 on a CUDA device with PyTorch, 20000 with a `time_budget` or in a dask
+        or CuPy array) and 24 bytes of memory for each pair of them (48 on a device), so that the
+        model is the exact kernel method; with more rows, 2048 features are used.
     features : str or estimator, default="auto"
         The feature map: ``"auto"``, the name of a map (``"FourierFeatures"``,
         ``"NystroemFeatures"``, ``"MercerFeatures"``, ...), or an unfitted map of your own.

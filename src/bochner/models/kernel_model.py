@@ -191,7 +191,7 @@ class KernelModel(CheckedRows):
             self._task,
             choose_families(self.features, self.kernel),
             width=None if self.n_components == "auto" else self.n_components,
-            has_room=may_be_exact(X, len(y), hurried=self.time_budget is not None or is_dask(X)),
+            has_room=may_be_exact(X, len(y), hurried=self.time_budget is not None),
             scalings=SCALINGS if self.scaling == "auto" else (self.scaling,),
             metric=self.metric,
             penalty=None if self.penalty == "auto" else float(self.penalty),

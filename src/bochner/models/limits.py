@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bochner.engine.places import device_memory, on_cuda
+from bochner.engine.places import device_memory, is_host, on_cuda
 from bochner.records.memory import memory_limit
 
 SEARCH_ROWS = 20_000  # at most these choose the settings; the model is fitted to all rows
@@ -40,12 +40,14 @@ def are_many(n_rows: int) -> bool:
 def may_be_exact(X: Any, n_rows: int, *, hurried: bool = False) -> bool:
     """Whether memory and time allow the kernel values of all pairs of rows, where `X` is.
 
-    Those who are `hurried` have them for no more rows than settings are chosen with.
+    If `hurried`, and for blocks of rows and devices whose memory is not known, they are allowed
+    for no more rows than settings are chosen with.
     """
     limit: int | None
     if on_cuda(X):
         most, limit, needed = search_rows(X), device_memory(X), _EXACT_BYTES_ON_CUDA
     else:
         most, limit, needed = EXACT_ROWS, memory_limit(), _EXACT_BYTES
-    room = limit is None or needed * n_rows**2 <= limit
-    return room and n_rows <= (min(most, search_rows(X)) if hurried else most)
+    if hurried or not (is_host(X) or on_cuda(X)):
+        most = min(most, search_rows(X))
+    return n_rows <= most and (limit is None or needed * n_rows**2 <= limit)

@@ -112,15 +112,16 @@ class Tuner:
         n_rows, n_columns = len(rows.y) + len(held.y), rows.X.shape[1]
         n_total = max(n_rows, n_total or 0)
         self._asks_hinge = task == "classification" and loss == HINGE
-        pairs = n_total**2 if has_room and width is None and not self._asks_hinge else 0
-        narrow = n_columns <= _MOST_COLUMNS and pairs * n_columns <= _MOST_DIFFERENCES
+        all_landmarks = has_room and width is None and not self._asks_hinge
+        few_pairs = not all_landmarks or n_total**2 * n_columns <= _MOST_DIFFERENCES
+        narrow = n_columns <= _MOST_COLUMNS and few_pairs
         self.families = [f for f in families if narrow or not f.by_columns] or list(families)
         self._few_columns = n_columns <= FEW_COLUMNS
         self._tries_hinge = self._asks_hinge or (
             task == "classification" and loss == "auto" and are_many(n_total)
         )
         self._have_kernels = all(family.kernel_at for family in self.families)
-        self.exact = pairs > 0 and self._have_kernels
+        self.exact = all_landmarks and self._have_kernels
         # kernels are compared without features; a kernel's last family provides its features
         self._maps = {family.kernel: family for family in self.families}
         if self._have_kernels:
